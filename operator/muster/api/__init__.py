@@ -1,0 +1,1 @@
+"""What users write and read: the custom resources as pydantic models, and the CRD generator."""

@@ -1,0 +1,1 @@
+"""Level-triggered reconcilers for the custom resources."""

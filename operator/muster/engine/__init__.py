@@ -1,0 +1,1 @@
+"""Carries the scheduler's decisions out: watch events become model changes, outcomes become writes."""

@@ -1,0 +1,1 @@
+"""The API server seen from here: client, informers, events, leases."""
