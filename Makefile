@@ -1,0 +1,80 @@
+# One command each; `make help` lists them. Everything runs from .venv, which is made on first use.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+
+# Where the end-to-end tests run: `kind` (made by the harness) or `current` (the cluster that KUBECONFIG names).
+CLUSTER ?= kind
+# `make demo KEEP=1` leaves the cluster up.
+KEEP ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check unit integration e2e lint types imports format image wheels cluster-up cluster-down crds lock clean
+
+help: ## this list
+	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+$(STAMP): requirements-dev.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Muster needs Python 3.11 or later; PYTHON=/path/to/python3.11 make … chooses one"; exit 1; }
+	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || { echo "Python's venv module is missing: apt-get install python3-venv"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+demo: $(STAMP) ## a local cluster, Muster in it, and a RayJob that runs as a gang
+	$(BIN)/python -m tests.demo $(if $(KEEP),--keep)
+
+test: check integration e2e ## all tests
+
+check: lint types imports unit ## all that needs no cluster
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(STAMP)
+	$(BIN)/mypy
+
+imports: $(STAMP)
+	$(BIN)/lint-imports --no-cache
+
+unit: $(STAMP)
+	$(BIN)/pytest -n 2 -q -m "not control_plane and not node and not ray and not host"
+
+integration: $(STAMP) ## tests on a real API server and a real Ray
+	$(BIN)/pytest -n 2 -q -m "(control_plane or ray or host) and not node"
+
+e2e: $(STAMP) ## end-to-end tests on kind, or with CLUSTER=current on the cluster that KUBECONFIG names
+	$(BIN)/pytest -q -m node --cluster=$(CLUSTER) tests/e2e
+
+format: $(STAMP) ## rewrite the code as the linter wants it
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+crds: $(STAMP) ## write crds/ from the models
+	$(BIN)/muster crds --output crds
+
+wheels: $(STAMP) ## Muster's wheel and all it depends on, in build/wheels
+	$(BIN)/python -m tests.cluster.node wheels
+
+image: $(STAMP) ## Muster's image
+	$(BIN)/python -m tests.cluster.node image
+
+cluster-up: $(STAMP) ## start the local kind cluster
+	$(BIN)/python -m tests.cluster up --level node
+
+cluster-down: $(STAMP) ## stop it and remove all that it made
+	$(BIN)/python -m tests.cluster down --level node
+
+lock: $(STAMP) ## pin the dependencies anew
+	$(BIN)/pip install --quiet uv
+	$(BIN)/uv pip compile --quiet --upgrade --python-version 3.11 --no-annotate --no-header pyproject.toml -o requirements.txt
+	$(BIN)/uv pip compile --quiet --upgrade --python-version 3.11 --no-annotate --no-header --extra dev -c requirements.txt pyproject.toml -o requirements-dev.txt
+	sed -i '1i # What Muster runs with, pinned. Made by `make lock`; pyproject.toml has the ranges.' requirements.txt
+	sed -i '1i # What Muster is built and tested with, pinned. Made by `make lock`; pyproject.toml has the ranges.' requirements-dev.txt
+
+clean: ## remove what the build made here (not the user cache of the local cluster)
+	rm -rf build dist $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
