@@ -1,0 +1,109 @@
+"""Writes of one kind, keyed by object.
+
+A key that is put is written soon: at most one write per key at a time, equal keys in the queue once, so that of many
+changes to one object only the newest state is written. A write that fails is tried again with a growing pause until it
+succeeds, its object is gone, or the server calls it invalid; the writer reads the object's latest state each time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+from muster.engine.backoff import Backoff
+from muster.engine.clock import Clock
+from muster.kube.errors import ApiError, Invalid, NotFound
+
+logger = logging.getLogger(__name__)
+
+
+class WriteQueue:
+    """Runs `write(key)` for every key put, `concurrency` keys at a time.
+
+    `write` compares and writes what is needed now; it may raise ApiError.
+    """
+
+    def __init__(
+        self,
+        write: Callable[[str], Awaitable[None]],
+        clock: Clock,
+        *,
+        name: str,
+        concurrency: int = 10,
+        backoff: Backoff | None = None,
+    ) -> None:
+        self._write = write
+        self._clock = clock
+        self._name = name
+        self._concurrency = concurrency
+        self._backoff = backoff or Backoff(first=0.1, limit=30.0)
+        self._ready: asyncio.Queue[str] = asyncio.Queue()
+        self._waiting: set[str] = set()
+        self._active: set[str] = set()
+        self._failures: dict[str, int] = {}
+        self._settled: dict[str, asyncio.Event] = {}
+
+    def put(self, key: str) -> None:
+        """Have `key` written soon."""
+        self._settled.setdefault(key, asyncio.Event())
+        if key in self._waiting:
+            return
+        self._waiting.add(key)
+        if key not in self._active:
+            self._ready.put_nowait(key)
+
+    async def settled(self, key: str) -> None:
+        """Return once nothing is left to write for `key`: written, needless, or given up."""
+        if (event := self._settled.get(key)) is not None:
+            await event.wait()
+
+    @property
+    def idle(self) -> bool:
+        """Tell whether nothing is being written or waits to be."""
+        return not self._settled
+
+    async def run(self) -> None:
+        """Write until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for _ in range(self._concurrency):
+                group.create_task(self._work(group))
+
+    async def _work(self, group: asyncio.TaskGroup) -> None:
+        while True:
+            key = await self._ready.get()
+            self._waiting.discard(key)
+            self._active.add(key)
+            pause = await self._attempt(key)
+            if pause is None:
+                self._release(key)
+            else:
+                group.create_task(self._retry(key, pause))
+
+    async def _attempt(self, key: str) -> float | None:
+        """Write once; return the pause before the next try, or None when there is none."""
+        try:
+            await self._write(key)
+        except NotFound:
+            pass
+        except Invalid as error:
+            logger.error("%s: the server refuses %s: %s", self._name, key, error)
+        except ApiError as error:
+            self._failures[key] = self._failures.get(key, 0) + 1
+            pause = self._backoff.pause(self._failures[key])
+            logger.info("%s: %s will be written again in %.1f s: %s", self._name, key, pause, error)
+            return pause
+        self._failures.pop(key, None)
+        return None
+
+    async def _retry(self, key: str, pause: float) -> None:
+        await self._clock.sleep(pause)
+        self._waiting.add(key)
+        self._release(key)
+
+    def _release(self, key: str) -> None:
+        self._active.discard(key)
+        if key in self._waiting:
+            self._ready.put_nowait(key)
+        elif (event := self._settled.pop(key, None)) is not None:
+            event.set()
