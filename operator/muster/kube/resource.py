@@ -1,0 +1,67 @@
+"""Kinds of objects and where the API server keeps them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import quote
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """One kind of object: its group (empty for the core group), version, plural and kind."""
+
+    group: str
+    version: str
+    plural: str
+    kind: str
+    namespaced: bool = True
+
+    @property
+    def api_version(self) -> str:
+        """What stands in an object's `apiVersion`."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    def path(self, namespace: str | None = None, name: str | None = None, subresource: str | None = None) -> str:
+        """The URL path of one object, of a collection in a namespace, or (without both) of the whole collection.
+
+        Raises ValueError for a name that can't be one segment of a path: an empty name would turn a request for one
+        object into a request for all of them.
+        """
+        parts = ["", "apis", self.group, self.version] if self.group else ["", "api", self.version]
+        if namespace is not None and self.namespaced:
+            parts += ["namespaces", _segment(namespace)]
+        parts.append(self.plural)
+        if name is not None:
+            if self.namespaced and namespace is None:
+                raise ValueError(f"{self.kind} {name!r}: a namespaced object needs its namespace")
+            parts.append(_segment(name))
+        if subresource is not None:
+            parts.append(subresource)
+        return "/".join(parts)
+
+
+def _segment(name: str) -> str:
+    if name in ("", ".", ".."):
+        raise ValueError(f"{name!r} is not the name of an object")
+    return quote(name, safe="")
+
+
+PODS: Final = Resource("", "v1", "pods", "Pod")
+SERVICES: Final = Resource("", "v1", "services", "Service")
+SECRETS: Final = Resource("", "v1", "secrets", "Secret")
+CONFIGMAPS: Final = Resource("", "v1", "configmaps", "ConfigMap")
+SERVICEACCOUNTS: Final = Resource("", "v1", "serviceaccounts", "ServiceAccount")
+NODES: Final = Resource("", "v1", "nodes", "Node", namespaced=False)
+NAMESPACES: Final = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
+JOBS: Final = Resource("batch", "v1", "jobs", "Job")
+EVENTS: Final = Resource("events.k8s.io", "v1", "events", "Event")
+LEASES: Final = Resource("coordination.k8s.io", "v1", "leases", "Lease")
+PRIORITYCLASSES: Final = Resource("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", namespaced=False)
+CRDS: Final = Resource(
+    "apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False
+)
+PODGROUPS: Final = Resource("scheduling.volcano.sh", "v1beta1", "podgroups", "PodGroup")
+QUEUES: Final = Resource("scheduling.volcano.sh", "v1beta1", "queues", "Queue", namespaced=False)
+RAYCLUSTERS: Final = Resource("ray.io", "v1", "rayclusters", "RayCluster")
+RAYJOBS: Final = Resource("ray.io", "v1", "rayjobs", "RayJob")
