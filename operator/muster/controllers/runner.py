@@ -1,0 +1,77 @@
+"""The loop that every controller shares: take a key, reconcile it, decide when to look again.
+
+Many keys are worked on at once, up to a bound; one key never by two tasks. A reconciler that raises is tried again
+with growing delays and disturbs no other key. Cancelling `run` cancels the reconciles at their next await and returns
+when all have ended: a reconcile may be cut between any two of its writes, because the next one starts from what is
+stored (P5).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass
+from typing import Protocol
+
+from muster.controllers.workqueue import QueueClosed, WorkQueue
+from muster.kube.errors import ApiError, Conflict
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Requeue:
+    """Look at the key again in `after` seconds, whatever happens until then."""
+
+    after: float
+
+
+class Reconciler(Protocol):
+    """Brings one object from what is to what should be."""
+
+    async def reconcile(self, key: str) -> Requeue | None:
+        """Read the present state of "namespace/name" (or "name"), write the difference, say when to look again."""
+        ...
+
+
+class Runner:
+    """Works off one queue with one reconciler."""
+
+    def __init__(self, name: str, reconciler: Reconciler, queue: WorkQueue, *, concurrency: int = 10) -> None:
+        self._name = name
+        self._reconciler = reconciler
+        self.queue = queue
+        self._slots = asyncio.Semaphore(concurrency)
+
+    async def run(self) -> None:
+        """Work until the queue is closed or the task is cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            while True:
+                await self._slots.acquire()
+                try:
+                    key = await self.queue.get()
+                except QueueClosed:
+                    return
+                tasks.create_task(self._work(key), name=f"{self._name} {key}")
+
+    async def _work(self, key: str) -> None:
+        try:
+            requeue = await self._reconciler.reconcile(key)
+        except Exception as error:
+            self._report(key, error, self.queue.failed(key))
+        else:
+            self.queue.succeeded(key)
+            if requeue is not None:
+                self.queue.add_after(key, requeue.after)
+        finally:
+            self.queue.done(key)
+            self._slots.release()
+
+    def _report(self, key: str, error: Exception, delay: float) -> None:
+        if isinstance(error, Conflict):
+            # Somebody else wrote in between: normal, the next look starts from what they wrote.
+            logger.debug("%s %s: %s; again in %.1fs", self._name, key, error, delay)
+        elif isinstance(error, ApiError):
+            logger.warning("%s %s: %s; again in %.1fs", self._name, key, error, delay)
+        else:
+            logger.error("%s %s: again in %.1fs", self._name, key, delay, exc_info=error)

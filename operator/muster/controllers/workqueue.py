@@ -1,0 +1,147 @@
+"""A queue of object keys that need a look.
+
+It promises: a key that is added any number of times before it is taken is handed out once; a key is never handed out
+twice at the same time, and a key added while it is being worked on is handed out again afterwards; a delayed key comes
+at the earliest time that anybody asked for; a failing key is delayed longer each time, up to a bound, without holding
+up the others. It keeps keys only, never objects: whoever takes a key reads the present state.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+from dataclasses import dataclass
+
+from muster.controllers.clock import Clock, SystemClock
+
+
+class QueueClosed(Exception):  # noqa: N818 - an end, not an error
+    """The queue has been closed: nothing more will be handed out."""
+
+
+@dataclass(frozen=True, slots=True)
+class BackOff:
+    """How long a key rests after its n-th failure in a row: `first * factor**(n-1)` seconds, at most `longest`."""
+
+    first: float = 0.1
+    factor: float = 2.0
+    longest: float = 60.0
+
+    def delay(self, failures: int) -> float:
+        """Seconds to wait after `failures` (at least 1) failures in a row."""
+        exponent = min(failures - 1, 64)
+        return min(self.first * self.factor**exponent, self.longest)
+
+
+class WorkQueue:
+    """Keys ready to be worked on, keys being worked on, and keys that wait for their time."""
+
+    def __init__(self, *, clock: Clock | None = None, back_off: BackOff | None = None) -> None:
+        self._clock = clock or SystemClock()
+        self._back_off = back_off or BackOff()
+        self._ready: dict[str, None] = {}
+        self._active: set[str] = set()
+        self._again: set[str] = set()
+        self._due: dict[str, float] = {}
+        self._heap: list[tuple[float, str]] = []
+        self._failures: dict[str, int] = {}
+        self._changed = asyncio.Event()
+        self._closed = False
+
+    def __len__(self) -> int:
+        return len(self._ready)
+
+    @property
+    def idle(self) -> bool:
+        """Whether no key is ready or being worked on; keys that wait for their time do not count."""
+        return not self._ready and not self._active
+
+    def add(self, key: str) -> None:
+        """Ask for a look at the key as soon as possible."""
+        if self._closed:
+            return
+        if key in self._active:
+            self._again.add(key)
+        else:
+            self._ready.setdefault(key)
+            self._changed.set()
+
+    def add_after(self, key: str, seconds: float) -> None:
+        """Ask for a look at the key in that many seconds; an earlier time already asked for stays."""
+        if seconds <= 0:
+            self.add(key)
+            return
+        due = self._clock.monotonic() + seconds
+        if self._closed or self._due.get(key, due + 1) <= due:
+            return
+        self._due[key] = due
+        heapq.heappush(self._heap, (due, key))
+        self._changed.set()
+
+    async def get(self) -> str:
+        """Wait for the next key and take it; `done` must follow. Raises QueueClosed once the queue is closed."""
+        while True:
+            if self._closed:
+                raise QueueClosed
+            self._release_due()
+            if self._ready:
+                return self._take()
+            await self._wait()
+
+    def done(self, key: str) -> None:
+        """The work on the key that `get` handed out is over."""
+        self._active.discard(key)
+        if key in self._again:
+            self._again.discard(key)
+            self.add(key)
+
+    def failed(self, key: str) -> float:
+        """The work on the key went wrong: have it looked at again after a delay, which is returned (seconds)."""
+        failures = self._failures[key] = self._failures.get(key, 0) + 1
+        delay = self._back_off.delay(failures)
+        self.add_after(key, delay)
+        return delay
+
+    def succeeded(self, key: str) -> None:
+        """The work on the key went well: its next failure is again a first one."""
+        self._failures.pop(key, None)
+
+    def close(self) -> None:
+        """Hand out nothing more; whoever waits in `get` is told."""
+        self._closed = True
+        self._ready.clear()
+        self._again.clear()
+        self._due.clear()
+        self._heap.clear()
+        self._changed.set()
+
+    def _take(self) -> str:
+        key = next(iter(self._ready))
+        del self._ready[key]
+        # Whoever looks at the key now decides anew when it has to be looked at again.
+        self._due.pop(key, None)
+        self._active.add(key)
+        return key
+
+    def _release_due(self) -> None:
+        now = self._clock.monotonic()
+        while self._heap and self._heap[0][0] <= now:
+            due, key = heapq.heappop(self._heap)
+            if self._due.get(key) == due:
+                del self._due[key]
+                self.add(key)
+
+    async def _wait(self) -> None:
+        self._changed.clear()
+        while self._heap and self._due.get(self._heap[0][1]) != self._heap[0][0]:
+            heapq.heappop(self._heap)
+        if not self._heap:
+            await self._changed.wait()
+            return
+        timer = asyncio.ensure_future(self._clock.sleep(self._heap[0][0] - self._clock.monotonic()))
+        change = asyncio.ensure_future(self._changed.wait())
+        try:
+            await asyncio.wait((timer, change), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            timer.cancel()
+            change.cancel()
