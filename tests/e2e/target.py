@@ -1,0 +1,56 @@
+"""The cluster that the end-to-end tests and the demo run on: kind, or whatever KUBECONFIG names."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.cluster.binaries import go_binaries
+from tests.cluster.progress import Progress
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where to run, and the images that the cluster's nodes have or can pull."""
+
+    kubeconfig: Path
+    kubectl: Path
+    ray_image: str
+    muster_image: str
+
+
+def current() -> Target:
+    """The cluster that KUBECONFIG names. MUSTER_IMAGE and RAY_IMAGE say what its nodes can pull.
+
+    Raises LookupError naming the variable that is missing.
+    """
+    missing = [name for name in ("KUBECONFIG", "MUSTER_IMAGE") if not os.environ.get(name)]
+    if missing:
+        raise LookupError(f"CLUSTER=current needs {' and '.join(missing)} in the environment")
+    return Target(
+        kubeconfig=Path(os.environ["KUBECONFIG"]),
+        kubectl=Path(os.environ.get("KUBECTL", "kubectl")),
+        ray_image=os.environ.get("RAY_IMAGE", "rayproject/ray:2.60.0"),
+        muster_image=os.environ["MUSTER_IMAGE"],
+    )
+
+
+@contextmanager
+def kind(progress: Progress, *, name: str, keep: bool = False) -> Iterator[Target]:
+    """A kind cluster with Ray's and Muster's images on its nodes; gone afterwards unless `keep`."""
+    # Imported here: the node level is not needed, and may not be possible, where the cluster is given.
+    from tests.cluster.node.cluster import NodeCluster
+    from tests.cluster.node.muster_image import build_muster_image
+
+    cluster = NodeCluster(name=name, progress=progress)
+    try:
+        cluster.start(reuse=keep)
+        image = build_muster_image(cluster)
+        cluster.load_image(image)
+        yield Target(cluster.kubeconfig, go_binaries(["kubectl"])["kubectl"], cluster.ray_image, image)
+    finally:
+        if not keep:
+            cluster.stop()

@@ -1,0 +1,89 @@
+"""Bad input on a real cluster: a Warning that names the field, nothing half-made, others go on, and recovery."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.e2e.api import Api, wait_until
+from tests.e2e.rayjobs import condition, gang_pods, wait_for_deployment_status, wait_for_event
+from tests.e2e.target import Target
+from tests.e2e.workloads import queue, ray_job
+
+pytestmark = pytest.mark.node
+
+PRINT = "python -c \"print('fine')\""
+
+
+@pytest.mark.parametrize(
+    ("field", "bad", "good"),
+    [
+        ("submissionMode", {"submissionMode": "CarrierPigeon"}, {"submissionMode": "K8sJobMode"}),
+        ("runtimeEnvYAML", {"runtimeEnvYAML": "a: [1"}, {"runtimeEnvYAML": 'env_vars: {A: "1"}'}),
+    ],
+)
+def test_a_refused_field_is_named_and_nothing_is_made_until_it_is_corrected(
+    api: Api, target: Target, namespace: str, field: str, bad: dict[str, Any], good: dict[str, Any]
+) -> None:
+    job = ray_job("odd", namespace, ray_image=target.ray_image, entrypoint=PRINT, **bad)
+    api.apply([job])
+
+    wait_for_event(api, "RayJob", "odd", namespace, text=field)
+    for kind in ("RayCluster", "PodGroup", "Pod", "Job"):
+        assert api.list(kind, namespace) == []
+
+    api.merge_patch("RayJob", "odd", namespace, {"spec": good})
+    assert wait_for_deployment_status(api, "odd", namespace, "Complete", within=180)["jobStatus"] == "SUCCEEDED"
+
+
+def test_a_pod_that_no_node_could_hold_says_so_with_numbers_and_blocks_nobody(
+    api: Api, target: Target, namespace: str
+) -> None:
+    huge = ray_job("huge", namespace, ray_image=target.ray_image, entrypoint=PRINT, worker_cpu="900")
+    small = ray_job("small", namespace, ray_image=target.ray_image, entrypoint=PRINT)
+    api.apply([huge])
+
+    def refusal() -> str | None:
+        found = condition(api.get("PodGroup", "ray-huge-pg", namespace), "Unschedulable")
+        return found["message"] if found else None
+
+    message = wait_until(refusal, "the PodGroup of the huge job says why", within=60)
+    assert "cpu" in message
+    assert "900" in message
+
+    api.apply([small])
+    wait_for_deployment_status(api, "small", namespace, "Complete", within=180)
+    assert all(not pod["spec"].get("nodeName") for pod in gang_pods(api, "huge", namespace))
+
+
+def test_a_job_in_a_closed_queue_waits_with_that_reason_and_runs_when_it_opens(
+    api: Api, target: Target, namespace: str
+) -> None:
+    name = f"{namespace}-queue"
+    api.apply([queue(name)])
+    try:
+        wait_until(lambda: (api.get("Queue", name) or {}).get("status"), "the queue has a state", within=30)
+        set_state(api, name, "Closed")
+        api.apply([ray_job("late", namespace, ray_image=target.ray_image, entrypoint=PRINT, queue_name=name)])
+
+        def refusal() -> str | None:
+            found = condition(api.get("PodGroup", "ray-late-pg", namespace), "Unschedulable")
+            return found["message"] if found else None
+
+        message = wait_until(refusal, "the PodGroup names the closed queue", within=60)
+        assert name in message
+        assert "Clos" in message
+        assert all(not pod["spec"].get("nodeName") for pod in gang_pods(api, "late", namespace))
+
+        set_state(api, name, "Open")
+        wait_for_deployment_status(api, "late", namespace, "Complete", within=180)
+    finally:
+        api.delete("Queue", name)
+
+
+def set_state(api: Api, name: str, state: str) -> None:
+    """Writes a queue's state as an administrator's tool does."""
+    api.resource("Queue").status.patch(
+        body={"status": {"state": state}}, name=name, content_type="application/merge-patch+json"
+    )

@@ -1,0 +1,85 @@
+"""Two jobs of which only one fits: the second waits whole, says why, and runs when the first is done."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.e2e.api import Api, wait_until
+from tests.e2e.observer import Observer
+from tests.e2e.rayjobs import condition, wait_for_deployment_status
+from tests.e2e.target import Target
+from tests.e2e.workloads import queue, ray_job
+
+pytestmark = pytest.mark.node
+
+ENTRYPOINT = "python -c \"import time; time.sleep(8); print('done')\""
+
+
+def assert_second_waited(observer: Observer, first: str, second: str) -> None:
+    """No pod of the second gang had a node before the first job was over."""
+    finished = next(
+        s.at
+        for s in observer.of("RayJob", first)
+        if (s.object.get("status") or {}).get("jobDeploymentStatus") == "Complete"
+    )
+    bound = observer.first_bound(f"ray-{second}-pg")
+    assert len(bound) >= 3
+    assert min(bound.values()) >= finished
+
+
+def run_two(api: Api, namespace: str, observer: Observer, jobs: list[dict[str, object]]) -> str:
+    """Applies two jobs, the second once the first has its places; returns what the second's PodGroup said."""
+    api.apply(jobs[:1])
+    wait_until(lambda: len(observer.first_bound("ray-first-pg")) >= 3, "the first gang is bound", within=60)
+    api.apply(jobs[1:])
+
+    def waiting() -> str | None:
+        found = condition(api.get("PodGroup", "ray-second-pg", namespace), "Unschedulable")
+        return found["message"] if found else None
+
+    message = wait_until(waiting, "the second PodGroup says why it waits", within=60)
+    wait_for_deployment_status(api, "first", namespace, "Complete", within=180)
+    wait_for_deployment_status(api, "second", namespace, "Complete", within=180)
+    assert_second_waited(observer, "first", "second")
+    return message
+
+
+def test_a_gang_waits_whole_for_its_queue(api: Api, target: Target, namespace: str, observer: Observer) -> None:
+    name = f"{namespace}-queue"
+    api.apply([queue(name, cpu="1")])
+    try:
+        jobs = [
+            ray_job(job, namespace, ray_image=target.ray_image, entrypoint=ENTRYPOINT, queue_name=name)
+            for job in ("first", "second")
+        ]
+        message = run_two(api, namespace, observer, jobs)
+        assert name in message
+        assert "cpu" in message
+    finally:
+        api.delete("Queue", name)
+
+
+def test_a_gang_waits_whole_for_room_on_the_nodes(api: Api, target: Target, namespace: str, observer: Observer) -> None:
+    # One worker of more than half a node's CPUs on each of the two nodes: no room for a second such pair.
+    jobs = [
+        ray_job(
+            job,
+            namespace,
+            ray_image=target.ray_image,
+            entrypoint=ENTRYPOINT,
+            worker_cpu=more_than_half_a_node(api),
+            head_cpu="200m",
+        )
+        for job in ("first", "second")
+    ]
+    message = run_two(api, namespace, observer, jobs)
+    assert "cpu" in message
+
+
+def more_than_half_a_node(api: Api) -> str:
+    """A CPU request that fits once, not twice, on each node that takes Ray pods. Two nodes are expected to."""
+    schedulable = [n for n in api.list("Node") if not n["spec"].get("taints")]
+    if len(schedulable) != 2:
+        pytest.skip("needs exactly two nodes without taints, so that two big workers fill the cluster")
+    milli = min(int(float(n["status"]["allocatable"]["cpu"]) * 1000) for n in schedulable)
+    return f"{milli // 2 + 100}m"

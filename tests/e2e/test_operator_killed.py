@@ -1,0 +1,61 @@
+"""The operator is killed without warning: what it was doing ends as it would have ended anyway (P5)."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.e2e import killer
+from tests.e2e.api import Api, wait_until
+from tests.e2e.observer import Observer
+from tests.e2e.rayjobs import status_of, wait_for_deployment_status
+from tests.e2e.target import Target
+from tests.e2e.workloads import ray_job
+
+pytestmark = pytest.mark.node
+
+
+def wait_for_restart(api: Api, before: int) -> None:
+    wait_until(lambda: killer.restarts(api) > before, "the operator was started again", within=90)
+
+
+def assert_one_of_each(api: Api, namespace: str, observer: Observer, job: str) -> None:
+    """Nothing was made twice: one cluster, one PodGroup, one submitter Job, three Ray pods in all."""
+    assert len(api.list("PodGroup", namespace)) == 1
+    assert len(api.list("Job", namespace)) == 1
+    pods = [s for s in observer.of("Pod") if (s.object["metadata"].get("labels") or {}).get("ray.io/cluster")]
+    assert len({s.object["metadata"]["labels"]["ray.io/cluster"] for s in pods}) == 1
+    assert len({s.name for s in pods}) == 3
+    assert observer.phases(f"ray-{job}-pg")[-1] == "Completed"
+
+
+def test_killed_while_a_gang_is_being_bound_it_ends_the_same(
+    api: Api, target: Target, namespace: str, observer: Observer
+) -> None:
+    before = killer.restarts(api)
+    killer.arm(api, namespace, target.ray_image, at_binding=True)
+    api.apply([ray_job("hit", namespace, ray_image=target.ray_image, entrypoint="python -c \"print('alive')\"")])
+    killer.wait_for_kill(api, namespace)
+    wait_for_restart(api, before)
+
+    status = wait_for_deployment_status(api, "hit", namespace, "Complete", within=240)
+
+    assert status["jobStatus"] == "SUCCEEDED"
+    wait_until(lambda: observer.phases("ray-hit-pg")[-1:] == ["Completed"], "PodGroup Completed", within=60)
+    assert_one_of_each(api, namespace, observer, "hit")
+
+
+def test_killed_while_a_job_runs_it_ends_the_same(api: Api, target: Target, namespace: str, observer: Observer) -> None:
+    before = killer.restarts(api)
+    entrypoint = "python -c \"import time; time.sleep(20); print('alive')\""
+    api.apply([ray_job("hit", namespace, ray_image=target.ray_image, entrypoint=entrypoint)])
+    wait_until(lambda: status_of(api, "hit", namespace).get("jobStatus") == "RUNNING", "the job runs", within=180)
+    submission = status_of(api, "hit", namespace)["jobId"]
+    killer.arm(api, namespace, target.ray_image, at_binding=False)
+    killer.wait_for_kill(api, namespace)
+    wait_for_restart(api, before)
+
+    status = wait_for_deployment_status(api, "hit", namespace, "Complete", within=240)
+
+    assert (status["jobStatus"], status["jobId"]) == ("SUCCEEDED", submission)
+    wait_until(lambda: observer.phases("ray-hit-pg")[-1:] == ["Completed"], "PodGroup Completed", within=60)
+    assert_one_of_each(api, namespace, observer, "hit")
