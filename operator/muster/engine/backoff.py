@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """Pauses in seconds: `first`, doubled with each failure up to `limit`, each shortened at random by up to a quarter."""
+    """Pauses in seconds: `first`, doubled with each failure up to `limit`, shortened at random by up to a quarter."""
 
     first: float
     limit: float

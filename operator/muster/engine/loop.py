@@ -39,8 +39,7 @@ class SchedulingLoop:
         deadline: float | None = None
         while True:
             await wait_until(self._clock, self._woken, deadline)
-            if self._woken.is_set():
-                await self._clock.sleep(self._debounce)
+            await self._clock.sleep(self._debounce)
             self._woken.clear()
             deadline = self._cycle(self._clock.now())
             self.cycles += 1

@@ -1,0 +1,209 @@
+"""Posts bindings.
+
+For each pod of a decision: take our scheduling gate away, then POST the binding, both only if the pod still has the UID
+that was decided about. Gates of others are never touched, and a pod without ours is only bound. After every answer that
+is not a clear yes the pod is read, and what is there is believed: a binding that landed though its answer was lost is a
+success, a pod that is gone or bound elsewhere is left to the watch. A pod that can't be bound is handed back to the
+model (`failed`) only once a read has shown it unbound, so that its place is never given away while it might hold it.
+
+An ungated pod that is not bound yet is safe: its schedulerName is ours, so nobody else binds it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from muster.engine.backoff import Backoff
+from muster.engine.clock import Clock
+from muster.kube.client import ApiClient, PatchKind
+from muster.kube.errors import ApiError, Conflict, Forbidden, Invalid, NotFound, TooManyRequests
+from muster.kube.informer import Informer
+from muster.kube.objects import Pod
+from muster.kube.resource import PODS
+from muster.scheduler.outcome import Binding
+
+logger = logging.getLogger(__name__)
+
+
+class Landing(Enum):
+    """What became of one try."""
+
+    BOUND = "bound to the node decided"
+    LOST = "gone, or bound elsewhere: the watch will tell"
+    REFUSED = "the server will not take it, and a read showed it unbound"
+    UNBOUND = "a read showed it unbound; another try may succeed"
+    UNKNOWN = "nobody could say"
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long a pod is tried: `writes` tries at most, with pauses of `backoff`. Reads go on until one is answered."""
+
+    writes: int = 5
+    backoff: Backoff = field(default_factory=lambda: Backoff(first=0.1, limit=5.0))
+
+
+class Binder:
+    """Carries bindings out, `concurrency` at a time, in the order given.
+
+    `bound` and `failed` are called once per binding that came to that end, on the event loop; a binding that was lost
+    to another writer calls neither.
+    """
+
+    def __init__(
+        self,
+        client: ApiClient,
+        pods: Informer[Pod],
+        clock: Clock,
+        *,
+        gate: str,
+        bound: Callable[[Binding], None],
+        failed: Callable[[Binding, str], None],
+        concurrency: int = 50,
+        patience: Patience | None = None,
+    ) -> None:
+        self._client = client
+        self._pods = pods
+        self._clock = clock
+        self._gate = gate
+        self._bound = bound
+        self._failed = failed
+        self._slots = asyncio.Semaphore(concurrency)
+        self._patience = patience or Patience()
+        self._posted: asyncio.Queue[tuple[list[Binding], Awaitable[bool] | None]] = asyncio.Queue()
+        self._open = 0
+
+    def post(self, bindings: Iterable[Binding], after: Awaitable[bool] | None = None) -> None:
+        """Have bindings carried out, once `after` (if any) is true; if it is false they all fail unposted."""
+        batch = list(bindings)
+        self._open += len(batch)
+        self._posted.put_nowait((batch, after))
+
+    @property
+    def idle(self) -> bool:
+        """Tell whether no binding is under way."""
+        return self._open == 0
+
+    async def run(self) -> None:
+        """Carry out until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            while True:
+                batch, after = await self._posted.get()
+                if after is None:
+                    self._start(group, batch)
+                else:
+                    group.create_task(self._start_after(group, batch, after))
+
+    def _start(self, group: asyncio.TaskGroup, batch: list[Binding]) -> None:
+        for binding in batch:
+            group.create_task(self._carry_out(binding))
+
+    async def _start_after(self, group: asyncio.TaskGroup, batch: list[Binding], after: Awaitable[bool]) -> None:
+        if await after:
+            self._start(group, batch)
+            return
+        for binding in batch:
+            self._open -= 1
+            self._failed(binding, "the PodGroup could not be written")
+
+    async def _carry_out(self, binding: Binding) -> None:
+        landing, complaint = await self._try_until_known(binding)
+        self._open -= 1
+        if landing is Landing.BOUND:
+            self._bound(binding)
+        elif landing is Landing.LOST:
+            logger.info("%s/%s is gone or bound elsewhere", binding.namespace, binding.pod)
+        else:
+            logger.warning("%s/%s was not bound to %s: %s", binding.namespace, binding.pod, binding.node, complaint)
+            self._failed(binding, complaint)
+
+    async def _try_until_known(self, binding: Binding) -> tuple[Landing, str]:
+        """Try until bound, lost, or shown unbound after the last try; the second value says what went wrong."""
+        tries, complaint = 0, ""
+        while True:
+            tries += 1
+            last = tries >= self._patience.writes
+            error: ApiError | None = None
+            async with self._slots:
+                if tries <= self._patience.writes:
+                    error = await self._write(binding)
+                    if error is None:
+                        return Landing.BOUND, ""
+                    complaint = str(error)
+                landing = await self._read(binding, error)
+            if landing in (Landing.BOUND, Landing.LOST, Landing.REFUSED) or (last and landing is Landing.UNBOUND):
+                return landing, complaint
+            await self._clock.sleep(self._pause(tries, error))
+
+    def _pause(self, tries: int, error: ApiError | None) -> float:
+        pause = self._patience.backoff.pause(tries)
+        if isinstance(error, TooManyRequests) and error.retry_after is not None:
+            return max(pause, error.retry_after)
+        return pause
+
+    async def _write(self, binding: Binding) -> ApiError | None:
+        """Take the gate away and bind; return what the server had against it."""
+        try:
+            await self._remove_gate(binding)
+        except Invalid as error:  # a test of the patch did not hold: the gate is not where the informer showed it
+            return Conflict(409, error.reason, error.message)
+        except ApiError as error:
+            return error
+        try:
+            await self._client.bind(binding.namespace, binding.pod, uid=binding.task_uid, node=binding.node)
+        except ApiError as error:
+            return error
+        return None
+
+    async def _remove_gate(self, binding: Binding) -> None:
+        pod = self._pods.get(binding.namespace, binding.pod)
+        patch = gate_removal(pod, self._gate) if pod is not None and pod.metadata.uid == binding.task_uid else None
+        if patch is not None:
+            kind = PatchKind.JSON
+            pod = await self._client.patch(PODS, binding.namespace, binding.pod, patch, kind=kind, decode=Pod)
+            self._pods.record(pod)
+
+    async def _read(self, binding: Binding, error: ApiError | None) -> Landing:
+        """Read the pod, tell the mirror, and judge what the failed write came to."""
+        if isinstance(error, NotFound):
+            return Landing.LOST
+        try:
+            pod = await self._client.get(PODS, binding.namespace, binding.pod, decode=Pod)
+        except NotFound:
+            return Landing.LOST
+        except ApiError as unread:
+            logger.info("%s/%s can't be read: %s", binding.namespace, binding.pod, unread)
+            return Landing.UNKNOWN
+        self._pods.record(pod)
+        return judge(pod, binding, error)
+
+
+def gate_removal(pod: Pod, gate: str) -> list[dict[str, Any]] | None:
+    """A JSON patch that takes `gate` away from this very pod (UID) at its place in the list; None without that gate."""
+    for index, found in enumerate(pod.spec.scheduling_gates):
+        if found.name == gate:
+            path = f"/spec/schedulingGates/{index}"
+            return [
+                {"op": "test", "path": "/metadata/uid", "value": pod.metadata.uid},
+                {"op": "test", "path": f"{path}/name", "value": gate},
+                {"op": "remove", "path": path},
+            ]
+    return None
+
+
+def judge(pod: Pod, binding: Binding, error: ApiError | None) -> Landing:
+    """What a pod as read after a write that failed with `error` says about its binding."""
+    if pod.metadata.uid != binding.task_uid or pod.metadata.deletion_timestamp is not None:
+        return Landing.LOST
+    if pod.spec.node_name is not None:
+        return Landing.BOUND if pod.spec.node_name == binding.node else Landing.LOST
+    if pod.status.phase in ("Succeeded", "Failed"):
+        return Landing.LOST
+    if isinstance(error, Forbidden | Invalid):
+        return Landing.REFUSED
+    return Landing.UNBOUND

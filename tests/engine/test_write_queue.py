@@ -1,0 +1,132 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+
+import pytest
+
+from muster.engine.backoff import Backoff
+from muster.engine.write_queue import WriteQueue
+from muster.kube.errors import ApiError, Conflict, Forbidden, Invalid, NotFound, ServerError, TooManyRequests
+from tests.engine.manual_clock import ManualClock, settle
+
+
+class Writer:
+    """Notes each write; `failures` are raised by the next ones; while `hold` is clear, writes stay open."""
+
+    def __init__(self) -> None:
+        self.written: list[str] = []
+        self.failures: list[ApiError] = []
+        self.open = 0
+        self.most_open = 0
+        self.hold = asyncio.Event()
+        self.hold.set()
+
+    async def __call__(self, key: str) -> None:
+        self.written.append(key)
+        self.open += 1
+        self.most_open = max(self.most_open, self.open)
+        await self.hold.wait()
+        self.open -= 1
+        if self.failures:
+            raise self.failures.pop(0)
+
+
+@asynccontextmanager
+async def running(writer: Writer, clock: ManualClock, concurrency: int = 10) -> AsyncIterator[WriteQueue]:
+    backoff = Backoff(first=1.0, limit=8.0)
+    queue = WriteQueue(writer, clock, name="test", concurrency=concurrency, backoff=backoff)
+    task = asyncio.create_task(queue.run())
+    try:
+        yield queue
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+async def test_a_key_put_many_times_while_it_waits_is_written_once() -> None:
+    writer, clock = Writer(), ManualClock()
+    async with running(writer, clock) as queue:
+        for _ in range(3):
+            queue.put("a")
+        await queue.settled("a")
+        assert writer.written == ["a"]
+        assert queue.idle
+
+
+async def test_a_key_put_during_its_write_is_written_once_more_and_never_twice_at_a_time() -> None:
+    writer, clock = Writer(), ManualClock()
+    writer.hold.clear()
+    async with running(writer, clock) as queue:
+        queue.put("a")
+        await settle()
+        queue.put("a")
+        queue.put("a")
+        await settle()
+        assert writer.written == ["a"]
+        writer.hold.set()
+        await queue.settled("a")
+        assert writer.written == ["a", "a"]
+        assert writer.most_open == 1
+
+
+async def test_different_keys_are_written_at_the_same_time_up_to_the_limit() -> None:
+    writer, clock = Writer(), ManualClock()
+    writer.hold.clear()
+    async with running(writer, clock, concurrency=2) as queue:
+        for key in "abc":
+            queue.put(key)
+        await settle()
+        assert writer.written == ["a", "b"]
+        writer.hold.set()
+        await queue.settled("c")
+        assert writer.most_open == 2
+
+
+RETRIED: list[ApiError] = [
+    ServerError(500, "InternalError", ""),
+    TooManyRequests(429, "TooManyRequests", ""),
+    Conflict(409, "Conflict", ""),
+    Forbidden(403, "Forbidden", ""),
+]
+
+
+@pytest.mark.parametrize("failure", RETRIED, ids=lambda failure: failure.reason)
+async def test_a_failed_write_is_tried_again_with_growing_pauses(failure: ApiError) -> None:
+    writer, clock = Writer(), ManualClock()
+    writer.failures = [failure] * 3
+    async with running(writer, clock) as queue:
+        queue.put("a")
+        counts = []
+        for seconds in (0.5, 1, 2, 4):
+            await clock.advance(seconds)
+            counts.append(len(writer.written))
+        assert counts == [1, 2, 3, 4]
+        assert queue.idle
+
+
+@pytest.mark.parametrize(
+    "failure", [NotFound(404, "NotFound", ""), Invalid(422, "Invalid", "")], ids=lambda e: e.reason
+)
+async def test_a_write_that_can_never_succeed_is_given_up(failure: ApiError) -> None:
+    writer, clock = Writer(), ManualClock()
+    writer.failures = [failure]
+    async with running(writer, clock) as queue:
+        queue.put("a")
+        await queue.settled("a")
+        await clock.advance(1000)
+        assert writer.written == ["a"]
+
+
+async def test_a_failing_key_does_not_hold_up_the_others() -> None:
+    writer, clock = Writer(), ManualClock()
+    writer.failures = [ServerError(500, "InternalError", "")]
+    async with running(writer, clock, concurrency=1) as queue:
+        queue.put("a")
+        queue.put("b")
+        await queue.settled("b")
+        assert writer.written == ["a", "b"]
+        await clock.advance(2)
+        assert writer.written == ["a", "b", "a"]
