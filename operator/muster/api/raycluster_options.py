@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from pydantic import Field
+
 from muster.api.fieldtypes import Int32, Object
 from muster.api.model import Model
 from muster.api.schema import Rule, Schema
@@ -37,7 +39,7 @@ class AuthOptions(Model):
 
     mode: Annotated[str | None, Schema(enum=("disabled", "token"))] = None
     secret_name: str | None = None
-    enable_k8s_token_auth: bool | None = None
+    enable_k8s_token_auth: bool | None = Field(default=None, alias="enableK8sTokenAuth")
 
 
 class RedisCredential(Model):

@@ -1,0 +1,212 @@
+"""The generated CustomResourceDefinitions, without a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from muster.api.crds import RESOURCES, custom_resource_definition, generate
+from muster.api.podgroup import PodGroup
+from muster.api.queue import Queue
+from muster.api.raycluster import RayCluster
+from muster.api.rayjob import RayJob
+from muster.api.schema import Definition
+
+CRDS = Path(__file__).parents[2] / "crds"
+CLIENT_SIDE_APPLY_LIMIT = 262_144
+OURS = 65_536
+
+Json = dict[str, Any]
+
+
+def schema_of(model: Any) -> Json:
+    version: Json = custom_resource_definition(model)["spec"]["versions"][0]
+    schema: Json = version["schema"]["openAPIV3Schema"]
+    return schema
+
+
+def at(schema: Json, path: str) -> Json:
+    """The schema of a field: `spec.workerGroupSpecs[].replicas`."""
+    for step in path.replace("[]", ".[]").split("."):
+        schema = schema["items"] if step == "[]" else schema["properties"][step]
+    return schema
+
+
+def walk(schema: Json, path: str = "") -> Iterator[tuple[str, Json]]:
+    yield path, schema
+    for name, child in schema.get("properties", {}).items():
+        yield from walk(child, f"{path}.{name}")
+    if "items" in schema:
+        yield from walk(schema["items"], f"{path}[]")
+    if isinstance(schema.get("additionalProperties"), dict):
+        yield from walk(schema["additionalProperties"], f"{path}.*")
+
+
+def test_the_files_in_crds_are_what_the_models_give() -> None:
+    on_disk = {path.name: path.read_text(encoding="utf-8") for path in CRDS.iterdir()}
+    assert on_disk == generate(), "run `muster crds --output crds`"
+
+
+@pytest.mark.parametrize(("name", "text"), generate().items())
+def test_each_file_fits_a_client_side_apply_with_room_to_spare(name: str, text: str) -> None:
+    assert len(text.encode()) < OURS < CLIENT_SIDE_APPLY_LIMIT
+    assert yaml.safe_load(text)["kind"] == "CustomResourceDefinition"
+
+
+@pytest.mark.parametrize("model", RESOURCES)
+def test_every_object_keeps_fields_that_it_does_not_know(model: Any) -> None:
+    closed = [
+        path
+        for path, schema in walk(schema_of(model))
+        if schema.get("type") == "object"
+        and path != ".metadata"
+        and "additionalProperties" not in schema
+        and not schema.get("x-kubernetes-preserve-unknown-fields")
+    ]
+    assert closed == []
+
+
+@pytest.mark.parametrize("model", RESOURCES)
+def test_every_default_is_a_value_that_its_own_schema_takes(model: Any) -> None:
+    kinds: dict[str, tuple[type, ...]] = {"integer": (int,), "string": (str,), "boolean": (bool,), "array": (list,)}
+    for path, schema in walk(schema_of(model)):
+        if "default" not in schema:
+            continue
+        default = schema["default"]
+        expected = (int, str) if schema.get("x-kubernetes-int-or-string") else kinds[schema["type"]]
+        assert isinstance(default, expected), path
+        assert default in schema.get("enum", [default]), path
+        if isinstance(default, int) and not isinstance(default, bool):
+            assert schema.get("minimum", default) <= default <= schema.get("maximum", default), path
+
+
+@pytest.mark.parametrize(
+    ("model", "path", "default"),
+    [
+        (RayCluster, "spec.workerGroupSpecs[].replicas", 0),
+        (RayCluster, "spec.workerGroupSpecs[].minReplicas", 0),
+        (RayCluster, "spec.workerGroupSpecs[].maxReplicas", 2147483647),
+        (RayCluster, "spec.workerGroupSpecs[].numOfHosts", 1),
+        (RayCluster, "spec.workerGroupSpecs[].priority", 0),
+        (RayCluster, "spec.networkPolicy.mode", "DenyAll"),
+        (RayCluster, "spec.tlsOptions.enabled", False),
+        (RayCluster, "spec.gcsFaultToleranceOptions.storage.size", "1Gi"),
+        (RayCluster, "spec.gcsFaultToleranceOptions.storage.accessModes", ["ReadWriteOnce"]),
+        (RayCluster, "spec.gcsFaultToleranceOptions.storage.deletionPolicy", "DeleteWithCluster"),
+        (RayJob, "spec.submissionMode", "K8sJobMode"),
+        (RayJob, "spec.backoffLimit", 0),
+        (RayJob, "spec.ttlSecondsAfterFinished", 0),
+        (RayJob, "spec.deletionStrategy.deletionRules[].condition.ttlSeconds", 0),
+        (RayJob, "spec.rayClusterSpec.workerGroupSpecs[].numOfHosts", 1),
+        (RayJob, "status.succeeded", 0),
+        (RayJob, "status.failed", 0),
+        (PodGroup, "spec.queue", "default"),
+        (PodGroup, "spec.networkTopology.mode", "hard"),
+        (PodGroup, "spec.subGroupPolicy[].subGroupSize", 1),
+        (PodGroup, "spec.subGroupPolicy[].minSubGroups", 0),
+        (Queue, "spec.weight", 1),
+        (Queue, "spec.dequeueStrategy", "traverse"),
+    ],
+)
+def test_the_defaults_are_those_of_kuberay_and_volcano(model: Any, path: str, default: object) -> None:
+    assert at(schema_of(model), path)["default"] == default
+
+
+@pytest.mark.parametrize(
+    ("model", "path"),
+    [
+        (RayCluster, "spec.authOptions.mode"),  # KubeRay documents a default but has none: auth stays off
+        (RayCluster, "spec.enableInTreeAutoscaling"),
+        (RayJob, "spec.suspend"),
+        (RayJob, "spec.activeDeadlineSeconds"),
+        (RayJob, "spec.submitterConfig.backoffLimit"),
+        (Queue, "spec.reclaimable"),
+    ],
+)
+def test_what_has_no_default_upstream_has_none_here(model: Any, path: str) -> None:
+    assert "default" not in at(schema_of(model), path)
+
+
+@pytest.mark.parametrize(
+    ("model", "path", "required"),
+    [
+        (RayCluster, "spec", ["headGroupSpec"]),
+        (RayCluster, "spec.headGroupSpec", ["template"]),
+        (RayCluster, "spec.workerGroupSpecs[]", ["groupName", "template"]),
+        (RayJob, "spec", None),
+        (RayJob, "spec.rayClusterSpec", ["headGroupSpec"]),
+        (RayJob, "spec.deletionStrategy.deletionRules[]", ["condition", "policy"]),
+        (PodGroup, "spec", None),
+        (Queue, "spec", None),
+    ],
+)
+def test_only_what_can_not_be_guessed_is_required(model: Any, path: str, required: list[str] | None) -> None:
+    assert at(schema_of(model), path).get("required") == required
+
+
+@pytest.mark.parametrize(
+    ("model", "path", "values"),
+    [
+        (RayCluster, "spec.upgradeStrategy.type", ["Recreate", "None"]),
+        (RayCluster, "spec.autoscalerOptions.version", ["v1", "v2"]),
+        (RayCluster, "spec.autoscalerOptions.upscalingMode", ["Default", "Aggressive", "Conservative"]),
+        (RayJob, "spec.deletionStrategy.deletionRules[].condition.jobStatus", ["SUCCEEDED", "FAILED"]),
+        (PodGroup, "spec.networkTopology.mode", ["hard", "soft"]),
+        (Queue, "spec.dequeueStrategy", ["fifo", "traverse"]),
+    ],
+)
+def test_closed_sets_are_enumerations(model: Any, path: str, values: list[str]) -> None:
+    assert at(schema_of(model), path)["enum"] == values
+
+
+def test_the_submission_mode_is_no_enumeration_so_that_the_controller_can_say_what_is_allowed() -> None:
+    assert "enum" not in at(schema_of(RayJob), "spec.submissionMode")
+
+
+def test_a_pod_template_is_an_open_object_with_a_list_of_containers() -> None:
+    template = at(schema_of(RayCluster), "spec.headGroupSpec.template")
+    assert template["x-kubernetes-preserve-unknown-fields"] is True
+    assert at(template, "spec.containers[].name") == {"type": "string"}
+
+
+def test_quantities_take_integers_and_strings() -> None:
+    assert at(schema_of(PodGroup), "spec.minResources")["additionalProperties"] == {"x-kubernetes-int-or-string": True}
+
+
+@pytest.mark.parametrize(
+    ("definition", "names", "scope", "status"),
+    [
+        (RayCluster.definition, {"categories": ["all"]}, "Namespaced", True),
+        (RayJob.definition, {"categories": ["all"]}, "Namespaced", True),
+        (PodGroup.definition, {"shortNames": ["pg", "podgroup-v1beta1"]}, "Namespaced", False),
+        (Queue.definition, {"shortNames": ["q", "queue-v1beta1"]}, "Cluster", True),
+    ],
+)
+def test_names_scope_and_status_subresource(definition: Definition, names: Json, scope: str, status: bool) -> None:
+    (model,) = (model for model in RESOURCES if model.definition is definition)
+    spec = custom_resource_definition(model)["spec"]
+    assert {key: spec["names"][key] for key in ("categories", "shortNames") if key in spec["names"]} == names
+    assert spec["scope"] == scope
+    assert ("status" in spec["versions"][0].get("subresources", {})) is status
+
+
+@pytest.mark.parametrize(
+    ("model", "columns"),
+    [
+        (
+            RayCluster,
+            "desired workers, available workers, cpus, memory, gpus, tpus*, status, age, head pod IP*, "
+            "head service IP*",
+        ),
+        (RayJob, "job status, deployment status, ray cluster name, start time, end time, age"),
+        (PodGroup, "STATUS, minMember, RUNNINGS, AGE, QUEUE*"),
+        (Queue, "PARENT"),
+    ],
+)
+def test_kubectl_prints_the_columns_that_users_know(model: Any, columns: str) -> None:
+    rendered = custom_resource_definition(model)["spec"]["versions"][0]["additionalPrinterColumns"]
+    assert ", ".join(column["name"] + "*" * column.get("priority", 0) for column in rendered) == columns
