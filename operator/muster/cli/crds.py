@@ -7,8 +7,6 @@ from typing import Annotated
 
 import typer
 
-from muster.api.crds import generate
-
 Output = Annotated[
     Path | None,
     typer.Option("--output", metavar="DIR", file_okay=False, help="Write one file a kind into DIR instead of stdout."),
@@ -20,6 +18,8 @@ def crds(output: Output = None) -> None:
 
     Without --output they go to stdout as one stream: muster crds | kubectl apply -f -
     """
+    from muster.api.crds import generate  # here, so that the other commands don't pay for the models
+
     files = generate()
     if output is None:
         typer.echo("---\n".join(files.values()), nl=False)
