@@ -1,32 +1,57 @@
 """How to reach the API server and with which credentials.
 
 The `kubernetes` package reads them: a kubeconfig (client certificates, tokens, exec plugins) or, in a pod, the service
-account's files. This module only asks it for the present token before a request, because both kinds rotate: the
-package reads the service account's file again after a minute, and runs the exec plugin again when its token expired.
+account's files. Tokens rotate, so a connection asks the package for the present one every few seconds of use: it reads
+the service account's file again after a minute, and runs an exec plugin again when its token is about to expire.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 import ssl
+import time
+import urllib.request
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
+from urllib.parse import urlsplit
 
 import kubernetes.client
 import kubernetes.config
+
+from muster.kube.errors import Unreachable
+
+_ASK_AGAIN_AFTER: Final = 10.0
+"""Seconds for which a token is used without asking the package whether it is still the present one."""
 
 
 class ConnectionConfigError(Exception):
     """There is no usable kubeconfig, and this is not a pod with a service account."""
 
 
-class _Refreshable(Protocol):
-    """The part of the package's Configuration that changes while we run."""
+class Credentials(Protocol):
+    """Where the present token comes from; `authorization` may block (it reads a file or runs a program)."""
 
-    api_key: dict[str, str]
-    refresh_api_key_hook: Callable[[Any], None] | None
+    def authorization(self) -> str | None:
+        """The value of the Authorization header; None without a token."""
+        ...
+
+
+class PackageCredentials:
+    """The token that the `kubernetes` package keeps in its configuration object, renewed by its own hook."""
+
+    def __init__(self, configuration: Any) -> None:
+        self._configuration = configuration
+
+    def authorization(self) -> str | None:
+        """See Credentials."""
+        if self._configuration.refresh_api_key_hook is not None:
+            self._configuration.refresh_api_key_hook(self._configuration)
+        token: str | None = self._configuration.api_key.get("BearerToken")
+        # The service account's file may end in a newline, which no header can carry.
+        return token.strip() if token else None
 
 
 @dataclass(slots=True)
@@ -39,37 +64,52 @@ class Connection:
 
     server: str
     ssl: ssl.SSLContext | None = None
-    credentials: _Refreshable | None = None
+    credentials: Credentials | None = None
     proxy: str | None = None
     server_name: str | None = None
-    _refreshing: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)
+    clock: Callable[[], float] = time.monotonic
+    _token: str | None = field(default=None, repr=False)
+    _asked: float | None = field(default=None, repr=False)
+    _asking: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)
 
     async def authorization(self) -> str | None:
-        """The value of the Authorization header for the next request, renewed when it is due; None without a token."""
-        if self.credentials is None:
-            return None
-        if self.credentials.refresh_api_key_hook is not None:
-            async with self._refreshing:
-                # The package reads a file or runs a program here, so it must not hold up the loop.
-                await asyncio.to_thread(self.credentials.refresh_api_key_hook, self.credentials)
-        return self.credentials.api_key.get("BearerToken")
+        """The value of the Authorization header for a request that starts now; None without a token.
+
+        Raises Unreachable when the credentials can't be read: the request was not sent.
+        """
+        if self.credentials is None or self._is_fresh():
+            return self._token
+        async with self._asking:
+            if not self._is_fresh():
+                await self._ask(self.credentials)
+        return self._token
+
+    def _is_fresh(self) -> bool:
+        return self._asked is not None and self.clock() - self._asked < _ASK_AGAIN_AFTER
+
+    async def _ask(self, credentials: Credentials) -> None:
+        try:
+            self._token = await asyncio.to_thread(credentials.authorization)
+        except (kubernetes.config.ConfigException, OSError, ValueError) as error:
+            raise Unreachable(f"the credentials can't be read: {error}") from error
+        self._asked = self.clock()
 
 
 def load_connection(kubeconfig: Path | None = None, context: str | None = None) -> Connection:
-    """The connection that a kubeconfig (or KUBECONFIG, or ~/.kube/config) names; in a pod, the service account's.
+    """The connection that a kubeconfig (this one, else KUBECONFIG's, else ~/.kube/config) names.
 
-    Without an explicit kubeconfig or context, a pod's service account comes first only where no kubeconfig exists.
-    Raises ConnectionConfigError with the reason.
+    Where neither a kubeconfig nor a context is asked for and none is found, a pod's service account is used. Raises
+    ConnectionConfigError with the reason.
     """
-    configuration = kubernetes.client.Configuration()
+    configuration: Any = kubernetes.client.Configuration()
     try:
         _fill(configuration, kubeconfig, context)
         return Connection(
             server=str(configuration.host).rstrip("/"),
             ssl=_tls(configuration),
-            credentials=configuration if configuration.api_key else None,
-            proxy=configuration.proxy or None,
-            server_name=getattr(configuration, "tls_server_name", None),
+            credentials=PackageCredentials(configuration) if configuration.api_key else None,
+            proxy=_proxy(configuration),
+            server_name=configuration.tls_server_name,
         )
     except (kubernetes.config.ConfigException, OSError, ValueError) as error:
         raise ConnectionConfigError(str(error)) from error
@@ -77,17 +117,19 @@ def load_connection(kubeconfig: Path | None = None, context: str | None = None) 
 
 def _fill(configuration: Any, kubeconfig: Path | None, context: str | None) -> None:
     """Let the package fill its own configuration object."""
+    package: Any = kubernetes.config
+    place = str(kubeconfig or os.environ.get("KUBECONFIG") or Path.home() / ".kube" / "config")
     try:
-        kubernetes.config.load_kube_config(
-            config_file=str(kubeconfig) if kubeconfig else None, context=context, client_configuration=configuration
+        package.load_kube_config(
+            config_file=place, context=context, client_configuration=configuration, persist_config=False
         )
-    except kubernetes.config.ConfigException as error:
+    except package.ConfigException as error:
         if kubeconfig is not None or context is not None:
             raise
         try:
-            kubernetes.config.load_incluster_config(client_configuration=configuration)
-        except kubernetes.config.ConfigException as inside:
-            raise ConnectionConfigError(f"no usable kubeconfig ({error}) and not in a pod ({inside})") from inside
+            package.load_incluster_config(client_configuration=configuration)
+        except package.ConfigException as inside:
+            raise ConnectionConfigError(f"no usable kubeconfig ({error}), and not in a pod ({inside})") from inside
 
 
 def _tls(configuration: Any) -> ssl.SSLContext | None:
@@ -102,3 +144,11 @@ def _tls(configuration: Any) -> ssl.SSLContext | None:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     return context
+
+
+def _proxy(configuration: Any) -> str | None:
+    """The proxy of the kubeconfig or of the environment, unless NO_PROXY excludes the server."""
+    host = urlsplit(str(configuration.host)).netloc
+    if not configuration.proxy or urllib.request.proxy_bypass(host):
+        return None
+    return str(configuration.proxy)

@@ -1,0 +1,146 @@
+"""HTTP to the API server: one pool of connections, typed errors, a time-out on everything.
+
+What may be sent twice and what may not is decided here. A read (GET) is repeated once when its connection breaks, and
+waits out a 429 that names a time. A write is sent exactly once: when its answer is lost, `Unreachable` says that it may
+have landed, and the caller reads before it writes again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, Final, Self
+from urllib.parse import urlencode
+
+import aiohttp
+import msgspec
+from yarl import URL
+
+from muster.kube.config import Connection
+from muster.kube.errors import TooManyRequests, Unreachable, error_from_answer
+
+_CONNECT_SECONDS: Final = 10.0
+_MOST_WAITS: Final = 5
+_LONGEST_WAIT: Final = 30.0
+
+Sleep = Callable[[float], Awaitable[None]]
+Query = Mapping[str, str | None]
+
+
+class Transport:
+    """Sends requests over at most `concurrency` connections (watches not counted); `timeout` is in seconds."""
+
+    def __init__(
+        self, connection: Connection, *, user_agent: str, timeout: float, concurrency: int, sleep: Sleep = asyncio.sleep
+    ) -> None:
+        self._connection = connection
+        self._user_agent = user_agent
+        self._timeout = aiohttp.ClientTimeout(total=timeout, sock_connect=min(timeout, _CONNECT_SECONDS))
+        self._slots = asyncio.Semaphore(concurrency)
+        self._sleep = sleep
+        self._open_session: aiohttp.ClientSession | None = None
+
+    async def __aenter__(self) -> Self:
+        connector = aiohttp.TCPConnector(limit=0, ssl=self._connection.ssl or True)
+        session = aiohttp.ClientSession(
+            connector=connector,
+            headers={"User-Agent": self._user_agent, "Accept": "application/json"},
+            timeout=self._timeout,
+            read_bufsize=2**20,
+        )
+        # aiohttp would repeat a PUT or DELETE by itself when a kept connection breaks: a write is sent once.
+        session._retry_connection = False
+        self._open_session = session
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._open_session is not None:
+            await self._open_session.close()
+            self._open_session = None
+
+    async def read(self, path: str, query: Query | None = None) -> bytes:
+        """The body of a GET. Raises ApiError; see the module for what is repeated."""
+        broken, waits = False, 0
+        while True:
+            try:
+                return await self._send("GET", path, query, None, None)
+            except Unreachable as error:
+                if broken or not _is_broken_connection(error.__cause__):
+                    raise
+                broken = True
+            except TooManyRequests as error:
+                if error.retry_after is None or waits == _MOST_WAITS:
+                    raise
+                waits += 1
+                await self._sleep(min(error.retry_after, _LONGEST_WAIT))
+
+    async def write(
+        self,
+        method: str,
+        path: str,
+        body: Any,
+        *,
+        query: Query | None = None,
+        content_type: str = "application/json",
+    ) -> bytes:
+        """The answer's body to one write, sent exactly once. Raises ApiError; Unreachable: it may have landed."""
+        return await self._send(method, path, query, msgspec.json.encode(body), content_type)
+
+    @asynccontextmanager
+    async def stream(self, path: str, query: Query, read_timeout: float) -> AsyncIterator[aiohttp.StreamReader]:
+        """The body of a GET while it comes; more than `read_timeout` seconds of silence raise Unreachable."""
+        silence = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS, sock_read=read_timeout)
+        async with self._request("GET", path, query, timeout=silence) as response:
+            yield response.content
+
+    async def _send(
+        self, method: str, path: str, query: Query | None, data: bytes | None, content_type: str | None
+    ) -> bytes:
+        headers = {"Content-Type": content_type} if content_type else {}
+        async with (
+            self._slots,
+            self._request(method, path, query, data=data, headers=headers, timeout=self._timeout) as response,
+        ):
+            return await response.read()
+
+    @asynccontextmanager
+    async def _request(
+        self, method: str, path: str, query: Query | None, *, headers: Mapping[str, str] | None = None, **options: Any
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        """A response with a good status; everything else becomes an ApiError."""
+        sent = dict(headers or {})
+        if token := await self._connection.authorization():
+            sent["Authorization"] = token
+        try:
+            async with self._session.request(
+                method,
+                self._url(path, query),
+                headers=sent,
+                allow_redirects=False,
+                proxy=self._connection.proxy,
+                server_hostname=self._connection.server_name,
+                **options,
+            ) as response:
+                if not 200 <= response.status < 300:
+                    raise error_from_answer(response.status, await response.read(), response.headers.get("Retry-After"))
+                yield response
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise Unreachable(f"{method} {path}: {str(error) or type(error).__name__}") from error
+
+    @property
+    def _session(self) -> aiohttp.ClientSession:
+        if self._open_session is None:
+            raise RuntimeError("the client is not open: use it as an async context manager")
+        return self._open_session
+
+    def _url(self, path: str, query: Query | None) -> URL:
+        # The path is encoded already; yarl must not resolve or decode anything in it.
+        given = {key: value for key, value in (query or {}).items() if value is not None}
+        return URL(f"{self._connection.server}{path}{'?' + urlencode(given) if given else ''}", encoded=True)
+
+
+def _is_broken_connection(cause: BaseException | None) -> bool:
+    """The connection was lost or refused; a time-out is not that, repeating it would only double the wait."""
+    lost = (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError, ConnectionError)
+    return isinstance(cause, lost) and not isinstance(cause, TimeoutError)
