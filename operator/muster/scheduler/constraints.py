@@ -1,0 +1,150 @@
+"""Where a pod may run and where it would rather run: selectors, node affinity, taints and tolerations.
+
+All values are frozen and hashable, so that pods with equal constraints are one shape. `PodConstraints.label_keys`
+names the labels that matter; nodes that differ in no other label can share every verdict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+NODE_NAME_FIELD = "metadata.name"
+
+
+class Operator(Enum):
+    """Kubernetes' node selector operators."""
+
+    IN = "In"
+    NOT_IN = "NotIn"
+    EXISTS = "Exists"
+    DOES_NOT_EXIST = "DoesNotExist"
+    GT = "Gt"
+    LT = "Lt"
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """One line of a node selector term, over a label or (in `fields`) over `metadata.name`."""
+
+    key: str
+    operator: Operator
+    values: tuple[str, ...] = ()
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """Whether a node with these labels meets it. An unparsable number never matches Gt or Lt."""
+        value = labels.get(self.key)
+        match self.operator:
+            case Operator.IN:
+                return value is not None and value in self.values
+            case Operator.NOT_IN:
+                return value is None or value not in self.values
+            case Operator.EXISTS:
+                return value is not None
+            case Operator.DOES_NOT_EXIST:
+                return value is None
+            case _:
+                return self._compares(value)
+
+    def _compares(self, value: str | None) -> bool:
+        try:
+            left, right = int(value or ""), int(self.values[0])
+        except (ValueError, IndexError):
+            return False
+        return left > right if self.operator is Operator.GT else left < right
+
+
+@dataclass(frozen=True, slots=True)
+class SelectorTerm:
+    """A conjunction of requirements; a term without any matches nothing (Kubernetes' rule)."""
+
+    labels: tuple[Requirement, ...] = ()
+    fields: tuple[Requirement, ...] = ()
+
+    def matches(self, name: str, labels: Mapping[str, str]) -> bool:
+        """Whether the node of that name and labels meets all of it."""
+        if not self.labels and not self.fields:
+            return False
+        own = {NODE_NAME_FIELD: name}
+        return all(each.matches(labels) for each in self.labels) and all(each.matches(own) for each in self.fields)
+
+
+@dataclass(frozen=True, slots=True)
+class PreferredTerm:
+    """A wish of node affinity; `weight` 1 to 100."""
+
+    weight: int
+    term: SelectorTerm
+
+
+@dataclass(frozen=True, slots=True)
+class Taint:
+    """A node's taint; `effect` is NoSchedule, PreferNoSchedule or NoExecute."""
+
+    key: str
+    value: str = ""
+    effect: str = "NoSchedule"
+
+    def __str__(self) -> str:
+        return f"{{{self.key}: {self.value}}}" if self.value else f"{{{self.key}}}"
+
+
+@dataclass(frozen=True, slots=True)
+class Toleration:
+    """A pod's toleration; an empty key with Exists tolerates every taint, an empty effect every effect."""
+
+    key: str = ""
+    operator: str = "Equal"
+    value: str = ""
+    effect: str = ""
+
+    def tolerates(self, taint: Taint) -> bool:
+        """Kubernetes' matching rule."""
+        if self.effect and self.effect != taint.effect:
+            return False
+        if self.key and self.key != taint.key:
+            return False
+        if self.operator == "Exists":
+            return True
+        return bool(self.key) and self.value == taint.value
+
+
+@dataclass(frozen=True, slots=True)
+class PodConstraints:
+    """Everything but resources that decides on which node a pod may run.
+
+    `node_selector` is sorted pairs. `required` is None without required node affinity, else a disjunction of terms.
+    """
+
+    node_selector: tuple[tuple[str, str], ...] = ()
+    required: tuple[SelectorTerm, ...] | None = None
+    preferred: tuple[PreferredTerm, ...] = ()
+    tolerations: tuple[Toleration, ...] = ()
+
+    def selects(self, name: str, labels: Mapping[str, str]) -> bool:
+        """Whether the node selector and the required node affinity admit the node."""
+        if any(labels.get(key) != value for key, value in self.node_selector):
+            return False
+        return self.required is None or any(term.matches(name, labels) for term in self.required)
+
+    def preference(self, name: str, labels: Mapping[str, str]) -> int:
+        """The sum of the weights of the wishes that the node fulfils."""
+        return sum(each.weight for each in self.preferred if each.term.matches(name, labels))
+
+    def untolerated(self, taints: tuple[Taint, ...], effects: tuple[str, ...]) -> Iterator[Taint]:
+        """The node's taints of these effects that the pod does not tolerate."""
+        for taint in taints:
+            if taint.effect in effects and not any(each.tolerates(taint) for each in self.tolerations):
+                yield taint
+
+    def label_keys(self) -> set[str]:
+        """The label keys mentioned anywhere, and `metadata.name` when a field is."""
+        keys = {key for key, _ in self.node_selector}
+        for term in (*(self.required or ()), *(each.term for each in self.preferred)):
+            keys.update(each.key for each in term.labels)
+            keys.update(each.key for each in term.fields)
+        return keys
+
+
+UNCONSTRAINED = PodConstraints()

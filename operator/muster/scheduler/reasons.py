@@ -1,0 +1,252 @@
+"""Why a gang waits: every reason in one place.
+
+A refusal is a value with its numbers, never a formatted string; `describe` makes the text at the edge. A gang has one
+dominant reason: the classes of `ReasonClass` are in the order of rank, and the first that applies is the one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import Enum
+
+from muster.scheduler.resources import format_amount
+
+
+class ReasonClass(Enum):
+    """What kind of thing has to change, in the order of rank (first wins)."""
+
+    MISCONFIGURED = "misconfigured"
+    GATED = "gated"
+    QUEUE = "queue"
+    NEVER = "never"
+    INCOMPLETE = "incomplete"
+    QUOTA = "quota"
+    ROOM = "room"
+    RESERVED = "reserved"
+    VICTIMS = "victims"
+    NEXT = "next"
+
+    @property
+    def rank(self) -> int:
+        """0 for the class that dominates all others."""
+        return _RANKS[self]
+
+
+_RANKS = {each: rank for rank, each in enumerate(ReasonClass)}
+
+
+class Code(Enum):
+    """Every reason. The value is what users see as `code`."""
+
+    INVALID_POD_GROUP = "InvalidPodGroup"
+    PODS_GATED = "PodsGated"
+    QUEUE_MISSING = "QueueMissing"
+    QUEUE_CLOSED = "QueueClosed"
+    LARGER_THAN_QUEUE = "LargerThanQueue"
+    LARGER_THAN_CLUSTER = "LargerThanCluster"
+    LARGER_THAN_EVERY_NODE = "LargerThanEveryNode"
+    POD_GROUP_MISSING = "PodGroupMissing"
+    NOT_ENOUGH_PODS = "NotEnoughPods"
+    NOT_ENOUGH_PODS_OF_ROLE = "NotEnoughPodsOfRole"
+    QUEUE_QUOTA = "QueueQuota"
+    CLUSTER_OVERCOMMIT = "ClusterOvercommit"
+    NOT_ENOUGH_NODES = "NotEnoughNodes"
+    WAITING_FOR_RELEASE = "WaitingForRelease"
+    WAITING_FOR_TURN = "WaitingForTurn"
+
+    @property
+    def reason_class(self) -> ReasonClass:
+        """The class that the code belongs to."""
+        return _CLASSES[self]
+
+
+_CLASSES = {
+    Code.INVALID_POD_GROUP: ReasonClass.MISCONFIGURED,
+    Code.PODS_GATED: ReasonClass.GATED,
+    Code.QUEUE_MISSING: ReasonClass.QUEUE,
+    Code.QUEUE_CLOSED: ReasonClass.QUEUE,
+    Code.LARGER_THAN_QUEUE: ReasonClass.NEVER,
+    Code.LARGER_THAN_CLUSTER: ReasonClass.NEVER,
+    Code.LARGER_THAN_EVERY_NODE: ReasonClass.NEVER,
+    Code.POD_GROUP_MISSING: ReasonClass.INCOMPLETE,
+    Code.NOT_ENOUGH_PODS: ReasonClass.INCOMPLETE,
+    Code.NOT_ENOUGH_PODS_OF_ROLE: ReasonClass.INCOMPLETE,
+    Code.QUEUE_QUOTA: ReasonClass.QUOTA,
+    Code.CLUSTER_OVERCOMMIT: ReasonClass.QUOTA,
+    Code.NOT_ENOUGH_NODES: ReasonClass.ROOM,
+    Code.WAITING_FOR_RELEASE: ReasonClass.VICTIMS,
+    Code.WAITING_FOR_TURN: ReasonClass.NEXT,
+}
+
+
+class Wake(Enum):
+    """What kind of event could end the wait."""
+
+    GANG = "a pod or the PodGroup of the gang changes"
+    QUEUE = "the queue frees quota or changes"
+    CLUSTER = "the cluster frees or gains resources"
+    NODES = "a node is added, freed or changed"
+
+
+class Advice(Enum):
+    """What the user should do."""
+
+    WAIT = "wait"
+    CHANGE = "change"
+    ASK = "ask"
+
+
+@dataclass(frozen=True, slots=True)
+class NearMiss:
+    """The node that comes closest, and what it lacks (`cpu 500m`)."""
+
+    node: str
+    lacks: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """One reason with its numbers. Fields that say nothing are None or empty.
+
+    `resource` is the dimension that `requested`, `used`, `free` and `limit` are in (milli-CPU, bytes, milli-units,
+    whole pods). `have`/`need` count members. `queue` is the queue that blocks. `member` is the pod that finds no
+    place. `nodes` is a histogram of nodes by what is wrong with them, most frequent first. `since` is when the gang
+    began to wait for this (it does not make two reasons differ).
+    """
+
+    code: Code
+    resource: str | None = None
+    requested: int | None = None
+    used: int | None = None
+    free: int | None = None
+    limit: int | None = None
+    have: int | None = None
+    need: int | None = None
+    position: int | None = None
+    ahead: int | None = None
+    queue: str | None = None
+    role: str | None = None
+    member: str | None = None
+    detail: str = ""
+    nodes: tuple[tuple[str, int], ...] = ()
+    near_miss: NearMiss | None = None
+    wakes: tuple[Wake, ...] = ()
+    more_nodes_help: bool = False
+    since: float | None = field(default=None, compare=False)
+
+    @property
+    def reason_class(self) -> ReasonClass:
+        """The class, which gives the rank."""
+        return self.code.reason_class
+
+    @property
+    def advice(self) -> Advice:
+        """Wait, change the request, or ask the administrator."""
+        return _ADVICE[self.reason_class]
+
+
+_ADVICE = {
+    ReasonClass.MISCONFIGURED: Advice.CHANGE,
+    ReasonClass.GATED: Advice.WAIT,
+    ReasonClass.QUEUE: Advice.ASK,
+    ReasonClass.NEVER: Advice.CHANGE,
+    ReasonClass.INCOMPLETE: Advice.WAIT,
+    ReasonClass.QUOTA: Advice.WAIT,
+    ReasonClass.ROOM: Advice.WAIT,
+    ReasonClass.RESERVED: Advice.WAIT,
+    ReasonClass.VICTIMS: Advice.WAIT,
+    ReasonClass.NEXT: Advice.WAIT,
+}
+
+
+def dominant(reasons: Iterable[Reason]) -> Reason | None:
+    """The reason of the highest rank; of equals the first given."""
+    return min(reasons, key=lambda reason: reason.reason_class.rank, default=None)
+
+
+def describe(reason: Reason) -> str:
+    """The reason in plain words, numbers included."""
+    return _TEXTS[reason.code](reason)
+
+
+def amount(reason: Reason, value: int | None) -> str:
+    """A number of the reason as `cpu 3`."""
+    if reason.resource is None or value is None:
+        return "an unknown amount"
+    return f"{reason.resource} {format_amount(reason.resource, value)}"
+
+
+def describe_nodes(reason: Reason) -> str:
+    """`0/5 nodes are available: 3 Insufficient cpu, 2 node(s) are cordoned`."""
+    nodes = sum(count for _, count in reason.nodes)
+    if not nodes:
+        return "there are no nodes"
+    parts = ", ".join(f"{count} {why}" for why, count in reason.nodes)
+    return f"0/{nodes} nodes are available: {parts}"
+
+
+def _near_miss(reason: Reason) -> str:
+    near = reason.near_miss
+    return f" (closest: {near.node} lacks {near.lacks})" if near else ""
+
+
+def _members(reason: Reason) -> str:
+    return f"{reason.have} of {reason.need} members have a place; " if reason.need is not None else ""
+
+
+def _queue_quota(reason: Reason) -> str:
+    return (
+        f"queue {reason.queue} has no quota left: asked for {amount(reason, reason.requested)}, "
+        f"used {amount(reason, reason.used)} of {amount(reason, reason.limit)}"
+    )
+
+
+def _larger_than_queue(reason: Reason) -> str:
+    return (
+        f"queue {reason.queue} can never hold it: asks for {amount(reason, reason.requested)}, "
+        f"the queue may use at most {amount(reason, reason.limit)}"
+    )
+
+
+def _not_enough_nodes(reason: Reason) -> str:
+    wanted = f" needs {amount(reason, reason.requested)}" if reason.resource else ""
+    return f"{_members(reason)}{reason.member}{wanted}: {describe_nodes(reason)}{_near_miss(reason)}"
+
+
+def _larger_than_every_node(reason: Reason) -> str:
+    if reason.resource is None:
+        return f"no node will ever take {reason.member}: {describe_nodes(reason)}"
+    return (
+        f"no node can ever hold {reason.member}: it asks for {amount(reason, reason.requested)}, "
+        f"the largest node has {amount(reason, reason.limit)}{_near_miss(reason)}"
+    )
+
+
+_TEXTS = {
+    Code.INVALID_POD_GROUP: lambda r: f"the PodGroup can't be used: {r.detail}",
+    Code.PODS_GATED: lambda r: (
+        f"{r.have} of {r.need} pods may be scheduled, {r.detail or 'the others'} are held by a scheduling gate"
+    ),
+    Code.QUEUE_MISSING: lambda r: f"queue {r.queue} does not exist",
+    Code.QUEUE_CLOSED: lambda r: f"queue {r.queue} is {r.detail}",
+    Code.LARGER_THAN_QUEUE: _larger_than_queue,
+    Code.LARGER_THAN_CLUSTER: lambda r: (
+        f"larger than the whole cluster: asks for {amount(r, r.requested)}, all nodes together have "
+        f"{amount(r, r.limit)}"
+    ),
+    Code.LARGER_THAN_EVERY_NODE: _larger_than_every_node,
+    Code.POD_GROUP_MISSING: lambda r: f"PodGroup {r.detail} does not exist",
+    Code.NOT_ENOUGH_PODS: lambda r: f"{r.have} of {r.need} pods exist",
+    Code.NOT_ENOUGH_PODS_OF_ROLE: lambda r: f"{r.have} of {r.need} pods of role {r.role} exist",
+    Code.QUEUE_QUOTA: _queue_quota,
+    Code.CLUSTER_OVERCOMMIT: lambda r: (
+        f"the cluster is promised already: asks for {amount(r, r.requested)}, used and promised "
+        f"{amount(r, r.used)} of {amount(r, r.limit)} (with the overcommit factor)"
+    ),
+    Code.NOT_ENOUGH_NODES: _not_enough_nodes,
+    Code.WAITING_FOR_RELEASE: lambda r: (
+        f"{r.have} of {r.need} members have a place now, the others wait for pods that are leaving"
+    ),
+    Code.WAITING_FOR_TURN: lambda r: "its turn has not come yet" + (f" ({r.detail})" if r.detail else ""),
+}

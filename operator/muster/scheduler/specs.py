@@ -1,0 +1,189 @@
+"""What the scheduler is told: the cluster's objects, reduced to what a decision reads.
+
+The engine's mirror (and `muster simulate`) builds these from Kubernetes objects and hands them to the SchedulerCache.
+All are frozen values; times are Unix seconds, amounts are `Resources`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from muster.scheduler.constraints import UNCONSTRAINED, PodConstraints, Taint
+from muster.scheduler.resources import Resources
+
+
+class TaskStatus(Enum):
+    """Volcano's ten. Allocated and Pipelined exist only inside a Session."""
+
+    PENDING = "Pending"
+    ALLOCATED = "Allocated"
+    PIPELINED = "Pipelined"
+    BINDING = "Binding"
+    BOUND = "Bound"
+    RUNNING = "Running"
+    RELEASING = "Releasing"
+    SUCCEEDED = "Succeeded"
+    FAILED = "Failed"
+    UNKNOWN = "Unknown"
+
+
+class Phase(Enum):
+    """A PodGroup's phase. Absent or empty reads as Pending."""
+
+    PENDING = "Pending"
+    INQUEUE = "Inqueue"
+    RUNNING = "Running"
+    UNKNOWN = "Unknown"
+    COMPLETED = "Completed"
+
+
+class QueueState(Enum):
+    """A Queue's state. Absent or empty reads as Open."""
+
+    OPEN = "Open"
+    CLOSING = "Closing"
+    CLOSED = "Closed"
+    UNKNOWN = "Unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A PodGroup condition; `last_transition` is when `status` last changed."""
+
+    type: str
+    status: bool
+    reason: str = ""
+    message: str = ""
+    last_transition: float = field(default=0.0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class PodVerdict:
+    """What a waiting pod of ours should say about itself.
+
+    `reason` is `Unschedulable` exactly when more or larger nodes would help (cluster autoscalers act on that word),
+    else empty: an Unschedulable that was written before is then no longer true and has to go.
+    """
+
+    status: str
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class TaskSpec:
+    """A pod. `request` includes `pods: 1`; `init_request` is what it needs to start (init containers counted).
+
+    `status` by volcano's table: Pending (no node), Bound (node, not yet running), Running, Releasing (deletion
+    asked for and not yet gone), Succeeded, Failed, Unknown. `job` is `namespace/podgroup`, empty for a pod without a
+    group. `gated` means a scheduling gate other than ours. `queue` is the pod's own queue annotation, used only for a
+    pod without a group. `verdict` is what the pod says already (None: nothing of ours).
+    """
+
+    uid: str
+    namespace: str
+    name: str
+    job: str = ""
+    role: str = ""
+    request: Resources = field(default_factory=Resources)
+    init_request: Resources = field(default_factory=Resources)
+    priority: int = 1
+    creation: float = 0.0
+    status: TaskStatus = TaskStatus.PENDING
+    node: str | None = None
+    scheduling: PodConstraints = UNCONSTRAINED
+    gated: bool = False
+    preemptable: bool = True
+    preemption_policy_never: bool = False
+    ours: bool = True
+    queue: str = ""
+    priority_class: str = ""
+    verdict: PodVerdict | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSpec:
+    """A node. `ready` is False only when its Ready condition says so."""
+
+    name: str
+    allocatable: Resources
+    labels: Mapping[str, str] = field(default_factory=dict)
+    taints: tuple[Taint, ...] = ()
+    unschedulable: bool = False
+    ready: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Companion:
+    """A pod that a gang will need later (its submitter) and whose room is held from the start."""
+
+    role: str
+    request: Resources
+    init_request: Resources
+    scheduling: PodConstraints = UNCONSTRAINED
+
+
+@dataclass(frozen=True, slots=True)
+class PodGroupSpec:
+    """A PodGroup: spec, the status as it was read, and our annotations.
+
+    `min_resources` None means absent. `priority_class` names a PriorityClass. `running`/`succeeded`/`failed` are the
+    counters in the status, None when it has none. `broken_since` is our annotation `muster.dev/broken-since`,
+    `companion_nodes` (role to node) our annotation `muster.dev/companion-nodes`. `problem` is set when the object
+    can't be used as it is (a wrong type, a bad annotation): the gang then waits with that as its reason.
+    """
+
+    namespace: str
+    name: str
+    uid: str = ""
+    min_member: int = 0
+    min_task_member: Mapping[str, int] = field(default_factory=dict)
+    min_resources: Resources | None = None
+    queue: str = "default"
+    priority_class: str = ""
+    creation: float = 0.0
+    phase: Phase | None = None
+    conditions: tuple[Condition, ...] = ()
+    running: int | None = None
+    succeeded: int | None = None
+    failed: int | None = None
+    companions: tuple[Companion, ...] = ()
+    companion_nodes: Mapping[str, str] = field(default_factory=dict)
+    broken_since: float | None = None
+    problem: str = ""
+
+    @property
+    def key(self) -> str:
+        """`namespace/name`."""
+        return f"{self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class QueueSpec:
+    """A Queue. CPU and memory of `capability` at 0 mean no limit, a scalar is limited only when named.
+
+    `allocated` is what the status said when it was read.
+    """
+
+    name: str
+    weight: int = 1
+    capability: Resources = field(default_factory=Resources)
+    guarantee: Resources = field(default_factory=Resources)
+    deserved: Resources = field(default_factory=Resources)
+    reclaimable: bool = True
+    parent: str = ""
+    state: QueueState = QueueState.OPEN
+    priority: int = 0
+    creation: float = 0.0
+    allocated: Resources | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PriorityClassSpec:
+    """A PriorityClass."""
+
+    name: str
+    value: int
+    global_default: bool = False
