@@ -1,0 +1,127 @@
+"""The status of a RayCluster: what its pods and service amount to.
+
+Pure, and quiet: as long as nothing has changed the result equals the status that is already stored, time stamps
+included, so that comparing the two tells whether to write. Fields mean what they mean in KubeRay:
+
+- `state` becomes `ready` when all pods that are wanted run and are ready. It stays `ready` when one fails later (the
+  condition HeadPodReady and the counts tell), and becomes `suspended` when a suspended cluster has no pod left.
+- RayClusterProvisioned becomes True likewise, and stays so until the cluster has been suspended.
+- Suspending is atomic: once begun it goes on until no pod is left, whatever the spec says meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from muster.api.raycluster import RayCluster
+from muster.ray.cluster_conditions import ReplicaFailure, Suspension, conditions_of, suspension
+from muster.ray.observed import Pod, Service
+from muster.ray.pod_health import is_head, is_running, is_running_and_ready, is_terminating, is_worker
+from muster.ray.resources import desired_resources
+
+__all__ = ["ReplicaFailure", "Suspension", "cluster_status", "suspension"]
+
+INT32_MAX = 2_147_483_647
+
+Status = dict[str, Any]
+
+
+def cluster_status(
+    cluster: RayCluster,
+    pods: Sequence[Pod],
+    head_service: Service | None,
+    *,
+    now: datetime,
+    failure: ReplicaFailure | None = None,
+) -> Status:
+    """The whole status, ready to be stored.
+
+    `pods` are those that belong to the cluster, terminating ones included. `failure` is what went wrong with creating
+    or deleting pods in this pass. Raises QuantityError when a template's resources can't be read.
+    """
+    old: Status = cluster.status.dump() if cluster.status else {}
+    census = _Census.of(cluster, pods)
+    complete = failure is None and census.complete
+    new: Status = {
+        **{key: value for key, value in old.items() if key not in ("reason", "lastUpdateTime")},
+        **census.counts(cluster),
+        **desired_resources(cluster),
+        "head": _head(pods, head_service),
+        "endpoints": _endpoints(head_service),
+        "conditions": conditions_of(cluster, pods, now=now, complete=complete, failure=failure),
+        "observedGeneration": cluster.metadata.generation,
+    }
+    if failure is not None:
+        new["reason"] = failure.message
+    state = _state(cluster, pods, complete)
+    if state != old.get("state", ""):
+        new["state"] = state
+        new["stateTransitionTimes"] = {**(old.get("stateTransitionTimes") or {}), state: timestamp(now)}
+    unchanged = new == {key: value for key, value in old.items() if key != "lastUpdateTime"}
+    stored = old.get("lastUpdateTime")
+    return {**new, "lastUpdateTime": stored if unchanged and stored else timestamp(now)}
+
+
+def timestamp(moment: datetime) -> str:
+    """A moment as the API server writes it: UTC, whole seconds."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _state(cluster: RayCluster, pods: Sequence[Pod], complete: bool) -> str:
+    if suspension(cluster, pods) is Suspension.SUSPENDED:
+        return "suspended"
+    if complete and suspension(cluster, pods) is Suspension.NONE:
+        return "ready"
+    return (cluster.status.state if cluster.status else None) or ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Census:
+    """How many pods there are and should be."""
+
+    desired_workers: int
+    available_workers: int
+    ready_workers: int
+    complete: bool
+
+    @classmethod
+    def of(cls, cluster: RayCluster, pods: Sequence[Pod]) -> _Census:
+        desired = sum(group.desired_pods for group in cluster.spec.worker_groups)
+        staying = [pod for pod in pods if not is_terminating(pod)]
+        heads = sum(is_head(pod) for pod in staying)
+        workers = sum(is_worker(pod) for pod in staying)
+        return cls(
+            desired_workers=desired,
+            available_workers=sum(is_worker(pod) and is_running(pod) for pod in pods),
+            ready_workers=sum(is_worker(pod) and is_running_and_ready(pod) for pod in pods),
+            complete=heads == 1 and workers == desired and all(is_running_and_ready(pod) for pod in staying),
+        )
+
+    def counts(self, cluster: RayCluster) -> Status:
+        groups = [group for group in cluster.spec.worker_groups if not group.suspend]
+        return {
+            "readyWorkerReplicas": self.ready_workers,
+            "availableWorkerReplicas": self.available_workers,
+            "desiredWorkerReplicas": self.desired_workers,
+            "minWorkerReplicas": sum(group.minimum * group.hosts for group in groups),
+            "maxWorkerReplicas": min(INT32_MAX, sum(group.maximum * group.hosts for group in groups)),
+        }
+
+
+def _head(pods: Sequence[Pod], service: Service | None) -> Status:
+    heads = sorted((pod for pod in pods if is_head(pod)), key=is_terminating)
+    pod_ip = (heads[0].status.pod_ip or "") if heads else ""
+    known = {"podName": heads[0].metadata.name, "podIP": pod_ip} if heads else {}
+    if service is not None:
+        own = service.spec.cluster_ip
+        known |= {"serviceName": service.metadata.name, "serviceIP": pod_ip if own in (None, "", "None") else own}
+    return {key: value for key, value in known.items() if value}
+
+
+def _endpoints(service: Service | None) -> dict[str, str]:
+    """Named ports of the head service, and where each is found: on the nodes if there, else in the pod."""
+    ports = service.spec.ports if service is not None else []
+    return {port.name: str(port.node_port or port.target_port or port.port) for port in ports if port.name}

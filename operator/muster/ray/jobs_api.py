@@ -1,0 +1,232 @@
+"""The Ray Jobs API, over HTTP, as the dashboard of a Ray head serves it.
+
+What a call promises: an answer of the right shape, or one of the errors below. `submit` is idempotent: calling it again
+with the same submission id, or after an answer that got lost on the way, never starts a second job. Nothing retries in
+here: how long to go on belongs to the caller, who has the clock.
+
+No custom resource models are imported: the submitter's small pod runs this too.
+"""
+
+from __future__ import annotations
+
+import json
+import ssl
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Any, Final, Self
+from urllib.parse import quote
+
+import httpx
+from httpx_ws import AsyncWebSocketSession, HTTPXWSException, WebSocketDisconnect, aconnect_ws
+from wsproto.utilities import ProtocolError
+
+from muster.ray.job_info import JobInfo, Submission, UnexpectedDocument
+
+_DUPLICATE_ID: Final = "use a different submission_id"
+_NORMAL_CLOSURE: Final = 1000
+_SHOWN_CHARACTERS: Final = 2000
+_PING_SECONDS: Final = 20.0
+_QUEUED_FRAMES: Final = 8
+
+
+class RayApiError(Exception):
+    """Something is wrong with a call to the dashboard. The text says what, for people."""
+
+
+class DashboardUnreachable(RayApiError):  # noqa: N818 - says what is wrong
+    """No answer, or a broken one. What was asked for may have happened all the same."""
+
+
+class DashboardError(RayApiError):
+    """The dashboard answered, but not with what was asked for. `status` is the HTTP status, `message` its text."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(f"the dashboard answered {status}: {message}")
+        self.status = status
+        self.message = message
+
+
+class JobNotFound(DashboardError):  # noqa: N818
+    """Ray has no job of this id."""
+
+
+class SubmissionRefused(DashboardError):  # noqa: N818
+    """The submission itself is at fault: sending it again would not help."""
+
+
+class RayJobsClient:
+    """A client of one dashboard; an async context manager.
+
+    `base_url` may have a path, such as the API server's service proxy. `timeout` is in seconds, for each call; `verify`
+    is the TLS context of an https dashboard (without one, only plain http works, and no CA certificates are loaded).
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        token: str | None = None,
+        *,
+        timeout: float = 10.0,
+        headers: Mapping[str, str] | None = None,
+        verify: ssl.SSLContext | None = None,
+    ) -> None:
+        own = {"x-ray-authorization": f"Bearer {token}"} if token else {}
+        self._http = httpx.AsyncClient(
+            base_url=base_url,
+            headers={**(headers or {}), **own},
+            timeout=timeout,
+            verify=verify or ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT),
+            trust_env=False,
+        )
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        await self._http.aclose()
+
+    async def version(self) -> dict[str, Any]:
+        """What the dashboard says about itself: Ray's version, commit and session."""
+        document = _json(await self._call("GET", "/api/version"))
+        if not isinstance(document, dict):
+            raise DashboardError(200, f"not a version: {document!r}")
+        return document
+
+    async def health(self) -> None:
+        """Return when the head's control service answers healthy; raise DashboardUnreachable or DashboardError."""
+        answer = await self._call("GET", "/api/gcs_healthz")
+        if "success" not in answer.text:
+            raise DashboardError(answer.status_code, _shown(answer.text))
+
+    async def submit(self, submission: Submission) -> str:
+        """Start the job unless Ray already has one of its id; return the id.
+
+        Raises SubmissionRefused when the submission is at fault. After DashboardUnreachable or DashboardError the job
+        is not known to exist, and calling again is safe.
+        """
+        try:
+            await self._post_submission(submission)
+        except (DashboardUnreachable, DashboardError) as error:
+            if isinstance(error, SubmissionRefused) and _DUPLICATE_ID not in error.message:
+                raise
+            await self._must_exist(submission.submission_id, error)
+        return submission.submission_id
+
+    async def _post_submission(self, submission: Submission) -> None:
+        try:
+            await self._call("POST", "/api/jobs/", submission.to_document())
+        except DashboardError as error:
+            if error.status == httpx.codes.BAD_REQUEST:
+                raise SubmissionRefused(error.status, error.message) from None
+            raise
+
+    async def _must_exist(self, submission_id: str, cause: RayApiError) -> None:
+        try:
+            await self.get(submission_id)
+        except JobNotFound:
+            raise cause from None
+
+    async def get(self, submission_id: str) -> JobInfo:
+        """The job of this id. Raises JobNotFound."""
+        answer = await self._call("GET", _job_path(submission_id))
+        try:
+            return JobInfo.from_document(_json(answer))
+        except UnexpectedDocument as error:
+            raise DashboardError(answer.status_code, str(error)) from None
+
+    async def stop(self, submission_id: str) -> bool:
+        """Ask Ray to stop the job; False when it had ended already. Raises JobNotFound."""
+        document = _json(await self._call("POST", _job_path(submission_id, "/stop")))
+        return isinstance(document, dict) and document.get("stopped") is True
+
+    async def logs(self, submission_id: str) -> str:
+        """All that the job has printed so far. Raises JobNotFound."""
+        answer = await self._call("GET", _job_path(submission_id, "/logs"))
+        document = _json(answer)
+        if not isinstance(document, dict) or not isinstance(document.get("logs"), str):
+            raise DashboardError(answer.status_code, "no logs in the answer")
+        return str(document["logs"])
+
+    async def tail(self, submission_id: str, receive: Callable[[str], None]) -> None:
+        """Hand over the job's output, from its very beginning and as it is printed, piece by piece.
+
+        Returns when the dashboard closes the stream in order. That is no verdict about the job, which may still run.
+        Raises DashboardUnreachable when the stream breaks.
+        """
+        url = self._http.base_url.join(self._http.base_url.path.rstrip("/") + _job_path(submission_id, "/logs/tail"))
+        with _stream_errors():
+            socket: AsyncWebSocketSession
+            async with aconnect_ws(
+                str(url),
+                self._http,
+                queue_size=_QUEUED_FRAMES,
+                keepalive_ping_interval_seconds=_PING_SECONDS,
+                keepalive_ping_timeout_seconds=_PING_SECONDS,
+            ) as socket:
+                try:
+                    while True:
+                        receive(await socket.receive_text())
+                except WebSocketDisconnect as closed:
+                    if closed.code != _NORMAL_CLOSURE:
+                        raise
+
+    async def _call(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> httpx.Response:
+        try:
+            answer = await self._http.request(method, path, json=body)
+        except (httpx.HTTPError, OSError) as error:
+            raise DashboardUnreachable(f"{method} {path}: {_reason(error)}") from error
+        if answer.status_code == httpx.codes.NOT_FOUND:
+            raise JobNotFound(answer.status_code, _shown(answer.text))
+        if not answer.is_success:
+            raise DashboardError(answer.status_code, _shown(answer.text))
+        return answer
+
+
+def _job_path(submission_id: str, rest: str = "") -> str:
+    return f"/api/jobs/{quote(submission_id, safe='')}{rest}"
+
+
+def _json(answer: httpx.Response) -> Any:
+    try:
+        return answer.json()
+    except (json.JSONDecodeError, UnicodeDecodeError):
+        raise DashboardError(answer.status_code, f"not JSON: {_shown(answer.text)}") from None
+
+
+def _shown(text: str) -> str:
+    """The end of a long text: Ray answers with stack traces, whose last line says what is wrong."""
+    text = text.strip()
+    return text if len(text) <= _SHOWN_CHARACTERS else "…" + text[-_SHOWN_CHARACTERS:]
+
+
+def _reason(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+
+
+@contextmanager
+def _stream_errors() -> Iterator[None]:
+    """Turn every way in which a web socket can break into DashboardUnreachable."""
+    broken = (HTTPXWSException, httpx.HTTPError, ProtocolError, OSError)
+    try:
+        yield
+    except broken as error:
+        raise DashboardUnreachable(f"log stream: {_reason(error)}") from error
+    except BaseExceptionGroup as group:
+        # The socket's own background tasks report in groups; anything foreign in one goes on as it is.
+        _, foreign = group.split(broken)
+        if foreign is not None:
+            raise
+        raise DashboardUnreachable(f"log stream: {_reason(_first_leaf(group))}") from group
+
+
+def _first_leaf(error: BaseException) -> BaseException:
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error

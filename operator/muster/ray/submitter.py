@@ -1,0 +1,177 @@
+"""The Kubernetes Job that submits a RayJob: one small pod that runs `muster submit`.
+
+What the user wrote reaches it as one JSON document in an environment variable; nothing is pasted into a shell. The pod
+is a member of the gang (role `submittergroup`), so the scheduler keeps a place for it beside the pods of its cluster.
+A `submitterPodTemplate` is honoured as the base: with a command of its own it is run as it is; without one it runs
+ours, in Muster's image.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import yaml
+
+from muster.api.rayjob import RayJob
+from muster.ray import labels, names
+from muster.ray.gang_membership import GangMembership
+from muster.ray.job_info import Submission
+from muster.ray.owner import owner_reference
+
+Manifest = dict[str, Any]
+
+COMMAND: Final = ["muster", "submit"]
+CONTAINER: Final = "ray-job-submitter"
+DEFAULT_BACKOFF_LIMIT: Final = 2
+_REQUESTS: Final = {"cpu": "50m", "memory": "64Mi"}
+_LIMITS: Final = {"cpu": "500m", "memory": "256Mi"}
+_USER_ID: Final = 65532
+_JOB_ENDED_BADLY: Final = 1
+"""What `muster submit` exits with when Ray's verdict is in and it is not SUCCEEDED: trying again can't change that."""
+
+
+def submission(job: RayJob, submission_id: str) -> Submission:
+    """What Ray is asked to run. Raises ValueError when runtimeEnvYAML or entrypointResources can't be read."""
+    spec = job.spec
+    return Submission(
+        submission_id=submission_id,
+        entrypoint=(spec.entrypoint or "").strip(),
+        runtime_env=_mapping("runtimeEnvYAML", spec.runtime_env_yaml, yaml.safe_load),
+        metadata=dict(spec.metadata or {}),
+        entrypoint_num_cpus=max(0, spec.entrypoint_num_cpus or 0),
+        entrypoint_num_gpus=max(0, spec.entrypoint_num_gpus or 0),
+        entrypoint_resources=_mapping("entrypointResources", spec.entrypoint_resources, json.loads),
+    )
+
+
+def submitter_job(
+    job: RayJob,
+    *,
+    image: str,
+    dashboard_address: str,
+    submission_id: str,
+    gang: GangMembership | None = None,
+    image_pull_policy: str | None = None,
+) -> Manifest:
+    """The Job, named as its RayJob.
+
+    `image` is Muster's own. `dashboard_address` is host:port without a scheme. Raises ValueError as `submission` does.
+    """
+    template = submitter_template(job, image=image, gang=gang, image_pull_policy=image_pull_policy)
+    container = template["spec"]["containers"][0]
+    container["env"] = [
+        *(container.get("env") or []),
+        {"name": "PYTHONUNBUFFERED", "value": "1"},
+        {"name": "RAY_DASHBOARD_ADDRESS", "value": dashboard_address},
+        {"name": "RAY_JOB_SUBMISSION_ID", "value": submission_id},
+        {"name": "MUSTER_SUBMISSION", "value": submission(job, submission_id).to_json()},
+    ]
+    spec: dict[str, Any] = {"backoffLimit": _backoff_limit(job), "template": template}
+    if container.get("command") == COMMAND and template["spec"]["restartPolicy"] == "Never":
+        spec["podFailurePolicy"] = _failure_policy(container["name"])
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {
+            "name": names.submitter_job(job.metadata.name),
+            "namespace": job.metadata.namespace,
+            "labels": _labels(job),
+            "ownerReferences": [owner_reference(job)],
+        },
+        "spec": spec,
+    }
+
+
+def submitter_template(
+    job: RayJob, *, image: str, gang: GangMembership | None = None, image_pull_policy: str | None = None
+) -> Manifest:
+    """The submitter's pod template, without the variables that only a started cluster knows.
+
+    The scheduler's view of the pod (resources, selectors, tolerations) is complete.
+    """
+    base: Manifest = copy.deepcopy(job.spec.submitter_pod_template or {})
+    metadata, spec = base.get("metadata") or {}, base.get("spec") or {}
+    containers = spec.get("containers") or [{"name": CONTAINER}]
+    spec["containers"] = containers
+    spec.setdefault("restartPolicy", "Never")
+    if not containers[0].get("command"):
+        _run_muster(spec, containers[0], image, image_pull_policy)
+    template = {"metadata": {**metadata, "labels": {**(metadata.get("labels") or {}), **_labels(job)}}, "spec": spec}
+    if gang is not None:
+        gang.join(template, labels.SUBMITTER_GROUP)
+    return template
+
+
+def _run_muster(spec: dict[str, Any], container: dict[str, Any], image: str, image_pull_policy: str | None) -> None:
+    """Run our command with as few rights as it needs; what the template says about rights and resources wins."""
+    container |= {"image": image, "command": list(COMMAND)}
+    if image_pull_policy is not None:
+        container["imagePullPolicy"] = image_pull_policy
+    container.pop("args", None)
+    container["resources"] = _resources(container.get("resources") or {})
+    spec.setdefault("automountServiceAccountToken", False)
+    spec["securityContext"] = {
+        "runAsNonRoot": True,
+        "runAsUser": _USER_ID,
+        "runAsGroup": _USER_ID,
+        "seccompProfile": {"type": "RuntimeDefault"},
+        **(spec.get("securityContext") or {}),
+    }
+    container["securityContext"] = {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+        **(container.get("securityContext") or {}),
+    }
+
+
+def _resources(user: Mapping[str, Any]) -> dict[str, Any]:
+    """Our small needs, or the user's; where those name no CPU or memory at all, our request fills in."""
+    if not user:
+        return {"requests": dict(_REQUESTS), "limits": dict(_LIMITS)}
+    named = {**(user.get("limits") or {}), **(user.get("requests") or {})}
+    missing = {name: amount for name, amount in _REQUESTS.items() if name not in named}
+    return {**user, "requests": {**(user.get("requests") or {}), **missing}}
+
+
+def _failure_policy(container: str) -> dict[str, Any]:
+    """A verdict of Ray's ends the Job; a disruption of the pod does not count; anything else is tried again."""
+    return {
+        "rules": [
+            {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]},
+            {
+                "action": "FailJob",
+                "onExitCodes": {"containerName": container, "operator": "In", "values": [_JOB_ENDED_BADLY]},
+            },
+        ]
+    }
+
+
+def _backoff_limit(job: RayJob) -> int:
+    limit = job.spec.submitter_config.backoff_limit if job.spec.submitter_config else None
+    return DEFAULT_BACKOFF_LIMIT if limit is None else limit
+
+
+def _labels(job: RayJob) -> dict[str, str]:
+    return {
+        labels.ORIGINATED_FROM_NAME: job.metadata.name,
+        labels.ORIGINATED_FROM_KIND: "RayJob",
+        labels.CREATED_BY: labels.OPERATOR,
+    }
+
+
+def _mapping(field: str, text: str | None, load: Callable[[str], Any]) -> dict[str, Any]:
+    if not (text or "").strip():
+        return {}
+    try:
+        value = load(text or "")
+    except (ValueError, yaml.YAMLError) as error:
+        raise ValueError(f"{field} can't be read: {error}") from None
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise ValueError(f"{field} must be a mapping, got {type(value).__name__}")
+    return dict(value)
