@@ -96,11 +96,11 @@ def _prepare(group: ModuleGroup, folder: Path, steps: Steps) -> None:
     """Write a module whose tools are the group's programs, with every dependency pinned and summed."""
     with steps.step(f"Fetching the modules of {group.module} {group.version}"):
         (folder / "go.mod").write_text("module build\n")
-        run(["go", "mod", "edit", f"-require={group.module}@{group.version}"], cwd=folder, environment=_ENVIRONMENT)
-        if group.staging:
-            for library in _staged_libraries(group, folder):
-                replacement = f"-replace={library}={library}@{group.staging}"
-                run(["go", "mod", "edit", replacement], cwd=folder, environment=_ENVIRONMENT)
+        # The replacements are asked for first: with the requirement alone, go.mod names versions that do not exist.
+        libraries = _staged_libraries(group, folder) if group.staging else []
+        replacements = [f"-replace={library}={library}@{group.staging}" for library in libraries]
+        requirement = f"-require={group.module}@{group.version}"
+        run(["go", "mod", "edit", requirement, *replacements], cwd=folder, environment=_ENVIRONMENT)
         packages = [f"{package}@{group.version}" for package in group.programs.values()]
         run(["go", "get", "-tool", *packages], cwd=folder, environment=_ENVIRONMENT)
 

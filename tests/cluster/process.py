@@ -118,14 +118,17 @@ def start(
     environment: Mapping[str, str] | None = None,
     cwd: Path | None = None,
 ) -> Background:
-    """Start `command` in the background with its files in the folder `state`; `environment` is added to our own."""
+    """Start `command` in the background with its files in the folder `state`; `environment` is added to our own.
+
+    Returns once the program can be found by its pid file; raises CommandFailedError if that cannot be written.
+    """
     program = Background(state, name)
     words = [str(word) for word in command]
     pid_file = state / f"{name}.pid"
     pid_file.unlink(missing_ok=True)
     (state / f"{name}.command").write_text(json.dumps(words))
     # Not subprocess.Popen: the program may outlive whoever started it, and nobody has to keep a handle.
-    os.posix_spawn(
+    pid = os.posix_spawn(
         "/bin/sh",
         ["/bin/sh", "-c", _WRITE_PID_THEN_BECOME, str(pid_file), str(cwd or state), *words],
         {**os.environ, **(environment or {})},
@@ -137,6 +140,8 @@ def start(
         setsid=True,
     )
     while not pid_file.exists():
+        if os.waitpid(pid, os.WNOHANG) != (0, 0):
+            raise CommandFailedError(f"{name} could not be started: {program.last_lines()}")
         time.sleep(0.001)
     return program
 

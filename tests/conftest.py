@@ -1,0 +1,83 @@
+"""What all tests share: the control plane, and what happens where it cannot run.
+
+A test that uses the fixture `control_plane` (or carries the mark) is skipped, with the reason, on a machine that
+cannot build the programs; with CI=true in the environment it fails instead, so that no test is lost in silence.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import uuid
+from collections.abc import Iterator
+
+import pytest
+
+from tests.cluster.binaries import CONTROL_PLANE
+from tests.cluster.control_plane import ControlPlane, build
+from tests.cluster.control_plane_commands import Options
+from tests.cluster.gobuild import is_built
+from tests.cluster.prerequisites import missing_go
+
+_FIXTURES = {"control_plane", "full_control_plane"}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what uses a control plane, so that `-m "not control_plane"` leaves it out."""
+    for item in items:
+        if _FIXTURES & set(getattr(item, "fixturenames", ())):
+            item.add_marker("control_plane")
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip or fail a test whose control plane cannot be built here."""
+    if item.get_closest_marker("control_plane") is None or is_built(CONTROL_PLANE):
+        return
+    missing = missing_go()
+    if missing is not None:
+        refuse(f"the control plane needs {missing}")
+
+
+def refuse(reason: str) -> None:
+    """Skip the running test for a reason of the machine; fail it where CI=true promises that nothing is missing."""
+    if os.environ.get("CI") == "true":
+        pytest.fail(reason, pytrace=False)
+    pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def control_plane(request: pytest.FixtureRequest) -> Iterator[ControlPlane]:
+    """Give etcd and kube-apiserver with the repository's CRDs, one per test process.
+
+    Tests share it: they use namespaces of their own, and own names for what has no namespace. There is no controller
+    manager: no Jobs run, nothing is collected, a deleted namespace stays Terminating.
+    """
+    with _show_builds(request):
+        build(Options())
+    with ControlPlane.start() as plane:
+        yield plane
+
+
+@pytest.fixture(scope="session")
+def full_control_plane(request: pytest.FixtureRequest) -> Iterator[ControlPlane]:
+    """Give a second one with the controller manager and kwok, whose nodes (`add_node`) run pods at once."""
+    with _show_builds(request):
+        build(Options(controller_manager=True, kwok=True))
+    with ControlPlane.start(controller_manager=True, kwok=True) as plane:
+        yield plane
+
+
+@pytest.fixture
+def namespace(control_plane: ControlPlane) -> str:
+    """Give a fresh namespace of the control plane; it goes with the control plane."""
+    name = f"test-{uuid.uuid4().hex[:8]}"
+    control_plane.api.create("/api/v1/namespaces", {"metadata": {"name": name}})
+    return name
+
+
+@contextlib.contextmanager
+def _show_builds(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Let the progress of a first build, which takes minutes, through pytest's capture."""
+    capture = request.config.pluginmanager.getplugin("capturemanager")
+    with capture.global_and_fixture_disabled() if capture else contextlib.nullcontext():
+        yield
