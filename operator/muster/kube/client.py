@@ -8,7 +8,7 @@ write may have landed.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from enum import Enum
 from typing import Any, Final, Self
 
@@ -116,7 +116,7 @@ class ApiClient:
 
     async def _items(
         self, resource: Resource, namespace: str | None, chunk: int, **select: str | None
-    ) -> AsyncIterator[msgspec.Raw]:
+    ) -> AsyncGenerator[msgspec.Raw, None]:
         async for page in self.pages(resource, namespace, chunk=chunk, **select):
             for raw in page.items or []:
                 yield raw
@@ -221,7 +221,7 @@ class ApiClient:
         label_selector: str | None = None,
         field_selector: str | None = None,
         chunk: int = LIST_CHUNK,
-    ) -> AsyncIterator[Page]:
+    ) -> AsyncGenerator[Page, None]:
         """A list in pages of `chunk` objects (0: one page for all), all of one moment.
 
         Raises Expired when that moment is too long ago for the server to go on.
@@ -244,7 +244,7 @@ class ApiClient:
         field_selector: str | None = None,
         timeout_seconds: int,
         read_timeout: float,
-    ) -> AsyncIterator[Sequence[WatchEvent]]:
+    ) -> AsyncGenerator[Sequence[WatchEvent], None]:
         """What changes after `resource_version`, in the batches in which it comes, bookmarks included.
 
         Ends when the server ends it (after `timeout_seconds` at the latest). Raises Expired when the version is too

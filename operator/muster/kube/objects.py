@@ -46,8 +46,8 @@ class ObjectMeta(_Part, frozen=True):
     finalizers: list[str] = []
 
 
-class _Object(_Part, frozen=True):
-    """A whole object."""
+class ApiObject(_Part, frozen=True):
+    """A whole object: what all kinds have in common. Every decoded type derives from it."""
 
     metadata: ObjectMeta = ObjectMeta()
 
@@ -58,7 +58,7 @@ class _Object(_Part, frozen=True):
         return f"{meta.namespace}/{meta.name}" if meta.namespace else meta.name
 
 
-class PartialObject(_Object, frozen=True):
+class PartialObject(ApiObject, frozen=True):
     """The metadata of any object, whatever else it holds."""
 
 
@@ -240,7 +240,7 @@ class PodStatus(_Part, frozen=True):
     start_time: str | None = None
 
 
-class Pod(_Object, frozen=True):
+class Pod(ApiObject, frozen=True):
     """A pod."""
 
     spec: PodSpec = PodSpec()
@@ -273,7 +273,7 @@ class NodeStatus(_Part, frozen=True):
     conditions: list[Condition] = []
 
 
-class Node(_Object, frozen=True):
+class Node(ApiObject, frozen=True):
     """A node."""
 
     spec: NodeSpec = NodeSpec()
@@ -323,7 +323,7 @@ class ServiceStatus(_Part, frozen=True):
     load_balancer: LoadBalancerStatus = LoadBalancerStatus()
 
 
-class Service(_Object, frozen=True):
+class Service(ApiObject, frozen=True):
     """A service."""
 
     spec: ServiceSpec = ServiceSpec()
@@ -353,14 +353,14 @@ class JobStatus(_Part, frozen=True):
     completion_time: str | None = None
 
 
-class Job(_Object, frozen=True):
+class Job(ApiObject, frozen=True):
     """A Job of batch/v1."""
 
     spec: JobSpec = JobSpec()
     status: JobStatus = JobStatus()
 
 
-class PriorityClass(_Object, frozen=True):
+class PriorityClass(ApiObject, frozen=True):
     """A name for a priority."""
 
     value: int = 0
@@ -404,7 +404,7 @@ class PodGroupStatus(_Part, frozen=True):
     failed: int = 0
 
 
-class PodGroup(_Object, frozen=True):
+class PodGroup(ApiObject, frozen=True):
     """A PodGroup of scheduling.volcano.sh/v1beta1."""
 
     spec: PodGroupSpec = PodGroupSpec()
@@ -440,7 +440,7 @@ class QueueStatus(_Part, frozen=True):
     reservation: dict[str, Any] | None = None
 
 
-class Queue(_Object, frozen=True):
+class Queue(ApiObject, frozen=True):
     """A Queue of scheduling.volcano.sh/v1beta1."""
 
     spec: QueueSpec = QueueSpec()

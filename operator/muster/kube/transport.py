@@ -8,6 +8,7 @@ have landed, and the caller reads before it writes again.
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Final, Self
@@ -92,6 +93,7 @@ class Transport:
         """The body of a GET while it comes; more than `read_timeout` seconds of silence raise Unreachable."""
         silence = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS, sock_read=read_timeout)
         async with self._request("GET", path, query, timeout=silence) as response:
+            _probe_when_idle(response)
             yield response.content
 
     async def _send(
@@ -144,3 +146,15 @@ def _is_broken_connection(cause: BaseException | None) -> bool:
     """The connection was lost or refused; a time-out is not that, repeating it would only double the wait."""
     lost = (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError, ConnectionError)
     return isinstance(cause, lost) and not isinstance(cause, TimeoutError)
+
+
+def _probe_when_idle(response: aiohttp.ClientResponse) -> None:
+    """Let the kernel probe a silent connection, so that a peer that vanished is noticed before the read time-out."""
+    transport = response.connection.transport if response.connection is not None else None
+    sock = transport.get_extra_info("socket") if transport is not None else None
+    if sock is None:
+        return
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option, value in (("TCP_KEEPIDLE", 15), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3)):
+        if hasattr(socket, option):  # not every system has all three
+            sock.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
