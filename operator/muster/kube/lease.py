@@ -79,12 +79,15 @@ class LeaderElector:
         self._lease_seconds = lease_seconds
         self._margin = margin
         self._retry_seconds = retry_seconds
+        self._longest_try = (lease_seconds - margin) / 2
         self._clock = clock
         self._wall_clock = wall_clock
         self._sleep = sleep
         self._jitter = jitter
-        self._known: Lease | None = None
-        self._known_since = 0.0
+        self._cached: Lease | None = None
+        """The Lease as our last successful write left it."""
+        self._seen: LeaseSpec | None = None
+        self._seen_since = 0.0
         self._stop_at: float | None = None
 
     @property
@@ -105,7 +108,7 @@ class LeaderElector:
             _log.warning("%s no longer leads %s/%s", self.identity, self._namespace, self._name)
 
     async def _acquire(self) -> None:
-        while not await self._try_within(self._lease_seconds):
+        while not (await self._try_within(self._longest_try) and self.is_leader):
             await self._sleep(self._retry_seconds * (1 + 0.2 * self._jitter()))
 
     async def _lead(self, lead: Callable[[], Awaitable[None]]) -> bool:
@@ -118,16 +121,23 @@ class LeaderElector:
         finally:
             await _end(work)
             await _end(renewal)
+            self._check_end()
             await self._release()
         if finished:
             work.result()
         return finished
 
+    def _check_end(self) -> None:
+        late = self._clock() - (self._stop_at or 0.0) - self._margin
+        if late > 0:
+            _log.error("the work under %s/%s ended %.1f s after the lease could", self._namespace, self._name, late)
+
     async def _renew(self) -> None:
         """Renew until the lease is lost, or so old that it might be."""
         while self.is_leader:
             await self._sleep(min(self._retry_seconds, self._remaining()))
-            if not await self._try_within(self._remaining()) and self._is_held_by_another():
+            renewed = await self._try_within(min(self._longest_try, self._remaining()))
+            if not renewed and self._is_held_by_another():
                 break
 
     def _remaining(self) -> float:
@@ -137,35 +147,36 @@ class LeaderElector:
         """Try to take or renew the lease; give up after `seconds`, though the try may still land."""
         attempt = asyncio.create_task(self._try())
         timer = asyncio.create_task(_sleep_coroutine(self._sleep, seconds))
+        taken = False
         try:
             await asyncio.wait({attempt, timer}, return_when=asyncio.FIRST_COMPLETED)
-            if not attempt.done():
-                self._known = None
-            return attempt.done() and attempt.result()
+            taken = attempt.done() and attempt.result()
         except ApiError as error:
             _log.warning("lease %s/%s: %s", self._namespace, self._name, error)
-            return False
         finally:
             await _end(timer)
             await _end(attempt)
+        if not taken:
+            self._cached = None
+        return taken
 
     async def _try(self) -> bool:
-        """One try. Whatever goes wrong, what is known of the lease is read anew at the next one."""
         sent = self._clock()
-        try:
-            known = self._known if self.is_leader and self._known else await self._read()
-            if known is None:
-                written = await self._client.create(LEASES, self._namespace, self._record(None), decode=Lease)
-            elif self._is_free(known):
-                written = await self._client.replace(
-                    LEASES, self._namespace, self._name, self._record(known), decode=Lease
-                )
-            else:
-                return False
-        except Conflict:
-            self._observe(await self._read())
+        before = self._cached or await self._read()
+        if before is not None and not self._is_free(before.spec):
             return False
-        self._observe(written)
+        try:
+            if before is None:
+                written = await self._client.create(LEASES, self._namespace, self._record(None), decode=Lease)
+            else:
+                written = await self._client.replace(
+                    LEASES, self._namespace, self._name, self._record(before), decode=Lease
+                )
+        except (Conflict, NotFound):
+            await self._read()
+            return False
+        self._see(written.spec)
+        self._cached = written
         self._stop_at = sent + self._lease_seconds - self._margin
         return True
 
@@ -174,23 +185,21 @@ class LeaderElector:
             lease = await self._client.get(LEASES, self._namespace, self._name, decode=Lease)
         except NotFound:
             return None
-        self._observe(lease)
+        self._see(lease.spec)
         return lease
 
-    def _observe(self, lease: Lease | None) -> None:
-        if lease is None or self._known is None or lease.spec != self._known.spec:
-            self._known_since = self._clock()
-        self._known = lease
+    def _see(self, spec: LeaseSpec) -> None:
+        if spec != self._seen:
+            self._seen, self._seen_since = spec, self._clock()
 
-    def _is_free(self, lease: Lease) -> bool:
+    def _is_free(self, spec: LeaseSpec) -> bool:
         """Ours, nobody's, or unchanged for as long as it was given for (by our own clock)."""
-        spec = lease.spec
         if spec.holder_identity in (None, "", self.identity):
             return True
-        return self._clock() - self._known_since > (spec.lease_duration_seconds or self._lease_seconds)
+        return self._clock() - self._seen_since > (spec.lease_duration_seconds or self._lease_seconds)
 
     def _is_held_by_another(self) -> bool:
-        return self._known is not None and self._known.spec.holder_identity != self.identity
+        return self._seen is not None and self._seen.holder_identity not in (None, "", self.identity)
 
     def _record(self, before: Lease | None) -> dict[str, Any]:
         """The Lease as it stands when we hold it from now on; a takeover is counted."""
@@ -219,8 +228,8 @@ class LeaderElector:
     async def _release(self) -> None:
         """Give the lease up if it is still ours; the work has ended. A failure only makes the others wait."""
         self._stop_at = None
-        held, self._known = self._known, None
-        if held is None or held.spec.holder_identity != self.identity:
+        held, self._cached = self._cached, None
+        if held is None:
             return
         spec = {
             "holderIdentity": "",

@@ -23,7 +23,7 @@ _WITH_PATH: Final = re.compile(r"(?P<message>.*) - at `(?:key in )?\$\.?(?P<path
 
 @dataclass(frozen=True, slots=True)
 class MalformedObject:
-    """An object that could not be read; `path_message` names the field and the fault (`spec.minMember: Expected ...`)."""
+    """An object that could not be read; `path_message` is `spec.minMember: Expected int, got str`, say."""
 
     resource: Resource
     namespace: str | None

@@ -34,7 +34,7 @@ class ChangeKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Change(Generic[T]):
-    """A change of one object: `old` is None when it was added, `new` when it was deleted (`old` is then its last state).
+    """A change of one object: `old` is None when it was added, `new` when it was deleted.
 
     An object that was deleted and made anew under its name (another UID) comes as two changes.
     """
