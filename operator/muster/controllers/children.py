@@ -1,0 +1,144 @@
+"""The objects that a controller makes for its owners: read from an informer, written with care.
+
+What is written is in the informer's store at once (read your writes), so that the next look does not do it again. What
+belongs to somebody else is never changed or deleted: ownership is the UID of the controlling owner reference, and every
+delete names the UID that it means. That an object is there already, or gone already, is normal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Generic, TypeVar
+
+from muster.kube.client import ApiClient
+from muster.kube.errors import AlreadyExists, Conflict, NotFound
+from muster.kube.informer import Change, Informer
+from muster.kube.objects import ApiObject, ObjectMeta, OwnerReference
+from muster.kube.resource import Resource
+
+CONTROLLER_INDEX = "controller"
+"""Index of informers: the UID of the owner that controls the object."""
+
+
+T = TypeVar("T", bound=ApiObject)
+
+
+class NotOurs(Exception):  # noqa: N818 - a state of affairs
+    """An object of the wanted name is there and belongs to somebody else, perhaps to a former owner of our name."""
+
+    def __init__(self, resource: Resource, metadata: ObjectMeta) -> None:
+        owner = controller_of(metadata)
+        self.owner = f"{owner.kind} {owner.name} with UID {owner.uid}" if owner else "nobody that Muster knows"
+        self.leaving = metadata.deletion_timestamp is not None
+        super().__init__(f"{resource.kind} {metadata.name} exists already and belongs to {self.owner}")
+
+
+def controller_of(metadata: ObjectMeta) -> OwnerReference | None:
+    """The owner that manages the object."""
+    return next((owner for owner in metadata.owner_references if owner.controller), None)
+
+
+def controlled_by(metadata: ObjectMeta, uid: str) -> bool:
+    """Whether the object's managing owner has this UID."""
+    owner = controller_of(metadata)
+    return owner is not None and owner.uid == uid
+
+
+class Children(Generic[T]):
+    """One kind of objects that controllers make."""
+
+    def __init__(self, client: ApiClient, resource: Resource, decode: type[T], informer: Informer[T]) -> None:
+        self._client = client
+        self.resource = resource
+        self._decode = decode
+        self.informer = informer
+        self._deleted: set[str] = set()
+        informer.add_index(CONTROLLER_INDEX, _controller_uids)
+        informer.subscribe(self._forget_deleted)
+
+    def _forget_deleted(self, change: Change[T]) -> None:
+        if change.new is None and change.old is not None:
+            self._deleted.discard(change.old.metadata.uid)
+
+    def get(self, namespace: str | None, name: str) -> T | None:
+        """The object as last seen; None when there is none, or when it has been deleted by us since."""
+        found = self.informer.get(namespace, name)
+        return None if found is None or found.metadata.uid in self._deleted else found
+
+    def owned_by(self, uid: str) -> list[T]:
+        """All objects whose managing owner has this UID, as last seen, those that we deleted left out."""
+        return [one for one in self.informer.by_index(CONTROLLER_INDEX, uid) if one.metadata.uid not in self._deleted]
+
+    async def read(self, namespace: str | None, name: str) -> T | None:
+        """The object as the API server has it now; None when there is none."""
+        try:
+            found = await self._client.get(self.resource, namespace, name, decode=self._decode)
+        except NotFound:
+            return None
+        self.informer.record(found)
+        return found
+
+    async def create(self, manifest: Mapping[str, Any]) -> T:
+        """Create the object. Raises AlreadyExists and the API server's other refusals."""
+        namespace = manifest["metadata"].get("namespace")
+        created = await self._client.create(self.resource, namespace, manifest, decode=self._decode)
+        self.informer.record(created)
+        return created
+
+    async def ensure(self, manifest: Mapping[str, Any], owner_uid: str | None) -> tuple[T, bool]:
+        """The object of the manifest's name, created if there is none, and whether this call created it.
+
+        Raises NotOurs when it is there and its managing owner does not have `owner_uid` (None: whoever made it is
+        right), or when it is on its way out.
+        """
+        namespace, name = manifest["metadata"].get("namespace"), manifest["metadata"]["name"]
+        found, created = self.get(namespace, name), False
+        if found is None:
+            found, created = await self._create_or_read(manifest)
+        if owner_uid is not None and not controlled_by(found.metadata, owner_uid):
+            raise NotOurs(self.resource, found.metadata)
+        return found, created
+
+    async def _create_or_read(self, manifest: Mapping[str, Any]) -> tuple[T, bool]:
+        try:
+            return await self.create(manifest), True
+        except AlreadyExists as refusal:
+            found = await self.read(manifest["metadata"].get("namespace"), manifest["metadata"]["name"])
+            if found is None:  # it went away in between: the next look will create it
+                raise refusal
+            return found, False
+
+    async def patch(self, present: T, patch: Mapping[str, Any]) -> T:
+        """Merge `patch` into the object, which must still be the one that was seen (by its UID), else Conflict."""
+        meta = present.metadata
+        body = {**patch, "metadata": {**patch.get("metadata", {}), "uid": meta.uid}}
+        patched = await self._client.patch(self.resource, meta.namespace, meta.name, body, decode=self._decode)
+        self.informer.record(patched)
+        return patched
+
+    async def delete(self, present: T, *, propagation: str | None = None) -> bool:
+        """Delete exactly this object; False when it had gone, or been replaced by another, before."""
+        meta = present.metadata
+        try:
+            left = await self._client.delete(
+                self.resource, meta.namespace, meta.name, uid=meta.uid, propagation=propagation, decode=self._decode
+            )
+        except (NotFound, Conflict):
+            self._hide(meta)
+            return False
+        if left is None:
+            self._hide(meta)
+        else:
+            self.informer.record(left)
+        return True
+
+    def _hide(self, meta: ObjectMeta) -> None:
+        """Until the watch tells that the object is gone, we know better."""
+        seen = self.informer.get(meta.namespace, meta.name)
+        if seen is not None and seen.metadata.uid == meta.uid:
+            self._deleted.add(meta.uid)
+
+
+def _controller_uids(one: ApiObject) -> Iterable[str]:
+    owner = controller_of(one.metadata)
+    return [owner.uid] if owner is not None else []

@@ -1,0 +1,100 @@
+"""What every reconciler works with: the API server, the informers' view of children, time, chance and options."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+import msgspec
+
+from muster.api.raycluster import RayCluster
+from muster.api.rayjob import RayJob
+from muster.controllers.children import Children
+from muster.controllers.clock import Clock, SystemClock
+from muster.controllers.dashboard import DashboardResolver
+from muster.kube.client import ApiClient
+from muster.kube.events import EventRecorder, EventType, ObjectReference
+from muster.kube.informer import Informer
+from muster.kube.objects import ApiObject, Job, Pod, PodGroup, Queue, Service
+from muster.kube.resource import JOBS, PODGROUPS, PODS, QUEUES, RAYCLUSTERS, SERVICES
+from muster.ray import labels
+from muster.ray.pod_options import PodOptions
+
+
+class ObservedRayCluster(ApiObject, frozen=True):
+    """A RayCluster as a child: spec and status as they are, because its own reconciler judges them."""
+
+    spec: dict[str, Any] = msgspec.field(default_factory=dict)
+    status: dict[str, Any] = msgspec.field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerInformers:
+    """The watches that the controllers read, run by their owner (some are the engine's too)."""
+
+    pods: Informer[Pod]
+    services: Informer[Service]
+    jobs: Informer[Job]
+    pod_groups: Informer[PodGroup]
+    queues: Informer[Queue]
+    ray_clusters: Informer[ObservedRayCluster]
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerOptions:
+    """The operator's own settings. Times are in seconds.
+
+    `submitter_image` is Muster's own image. `gate` holds pods back until their gang has a place; None under a scheduler
+    that does not remove it. An empty `namespaces` means all. `poll_interval` is how often a running
+    Ray job is looked at; after `status_check_timeout` without an answer the job counts as lost; a submitter gets
+    `submitter_grace` to end after its Ray job did.
+    """
+
+    submitter_image: str
+    submitter_image_pull_policy: str | None = None
+    scheduler_name: str = labels.SCHEDULER_NAME
+    gate: str | None = labels.GANG_GATE
+    namespaces: tuple[str, ...] = ()
+    concurrency: int = 100
+    poll_interval: float = 3.0
+    status_check_timeout: float = 300.0
+    submitter_grace: float = 300.0
+    create_queues: bool = True
+    pods: PodOptions = field(default_factory=PodOptions)
+
+
+class Context:
+    """Built once, handed to every reconciler."""
+
+    def __init__(
+        self,
+        client: ApiClient,
+        informers: ControllerInformers,
+        recorder: EventRecorder,
+        options: ControllerOptions,
+        dashboards: DashboardResolver,
+        clock: Clock | None = None,
+        random: Random | None = None,
+    ) -> None:
+        self.client = client
+        self.recorder = recorder
+        self.options = options
+        self.dashboards = dashboards
+        self.clock = clock or SystemClock()
+        self.random = random or Random()
+        self.pods = Children(client, PODS, Pod, informers.pods)
+        self.services = Children(client, SERVICES, Service, informers.services)
+        self.jobs = Children(client, JOBS, Job, informers.jobs)
+        self.pod_groups = Children(client, PODGROUPS, PodGroup, informers.pod_groups)
+        self.queues = Children(client, QUEUES, Queue, informers.queues)
+        self.ray_clusters = Children(client, RAYCLUSTERS, ObservedRayCluster, informers.ray_clusters)
+
+    def say(self, about: RayCluster | RayJob, kind: EventType, reason: str, message: str, action: str) -> None:
+        """Record an event about a custom resource."""
+        meta = about.metadata
+        definition = about.definition
+        reference = ObjectReference(
+            f"{definition.group}/{definition.version}", definition.kind, meta.namespace, meta.name, meta.uid
+        )
+        self.recorder.event(reference, kind, reason, message, action)

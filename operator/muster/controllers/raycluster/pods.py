@@ -1,0 +1,185 @@
+"""Makes the pods of a cluster what its spec asks for: carries out the plans for the head and each worker group.
+
+A group that fails does not hold up the others, but no worker is created while the head can't be. Pods are created in
+batches that double while all goes well, so that a template that the API server refuses costs one request, not hundreds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from muster.api.raycluster import RayCluster, WorkerGroupSpec
+from muster.controllers.children import controlled_by
+from muster.controllers.context import Context
+from muster.controllers.raycluster.memory import ClusterMemory
+from muster.controllers.raycluster.plan import (
+    Creation,
+    Deletion,
+    GroupPlan,
+    plan_head,
+    plan_removed_groups,
+    plan_workers,
+)
+from muster.kube.errors import AlreadyExists, ApiError
+from muster.kube.objects import Pod
+from muster.quantities import QuantityError
+from muster.ray import labels, names
+from muster.ray.cluster_conditions import PROVISIONED, ReplicaFailure
+from muster.ray.gang_membership import GangMembership
+from muster.ray.pod_health import condition, is_head, is_terminating, is_worker
+from muster.ray.pods import WorkerPlace, head_pod, worker_pod
+
+Manifest = dict[str, Any]
+HEAD_GROUP = labels.HEAD_GROUP
+
+
+@dataclass(slots=True)
+class PodsOutcome:
+    """What came of a pass: what could not be done, and when to look again (Unix seconds) if nothing happens before."""
+
+    failure: ReplicaFailure | None = None
+    error: Exception | None = None
+    look_again: list[float] = field(default_factory=list)
+
+    def failed(self, reason: str, error: Exception) -> None:
+        """Keep the first failure: it is the one that users should see."""
+        if self.failure is None:
+            self.failure = ReplicaFailure(reason, str(error))
+            self.error = error
+
+
+class ClusterPods:
+    """One pass over the pods of one cluster."""
+
+    def __init__(
+        self, context: Context, cluster: RayCluster, memory: ClusterMemory, gang: GangMembership | None
+    ) -> None:
+        self._context = context
+        self._cluster = cluster
+        self._memory = memory
+        self._gang = gang
+        self._outcome = PodsOutcome()
+
+    async def bring_about(self) -> PodsOutcome:
+        """Delete what has to go, create what is missing."""
+        pods = self._context.pods.owned_by(self._cluster.metadata.uid)
+        self._memory.names.seen(pod.metadata.name for pod in pods)
+        await self._head([pod for pod in pods if is_head(pod)])
+        workers = [pod for pod in pods if is_worker(pod)]
+        groups = self._cluster.spec.worker_groups
+        known = [names.label_value(group.group_name) for group in groups]
+        await self._delete(plan_removed_groups(known, workers))
+        for group, label in zip(groups, known, strict=True):
+            await self._workers(group, [pod for pod in workers if pod.metadata.labels.get(labels.GROUP) == label])
+        return self._outcome
+
+    async def _head(self, pods: Sequence[Pod]) -> None:
+        plan = plan_head(
+            pods,
+            self._context.clock.now(),
+            replace_at=self._memory.pacing.replace_at(HEAD_GROUP),
+            may_create=not self._head_is_gone_for_good(),
+        )
+        await self._carry_out(plan, HEAD_GROUP)
+        prefix = names.head_pod_prefix(self._cluster.metadata.name)
+        for creation in plan.create:
+            name = self._memory.names.name(prefix, HEAD_GROUP, creation.replica)
+            await self._create_all([head_pod(self._cluster, name, self._gang, self._context.options.pods)], "Head")
+
+    def _head_is_gone_for_good(self) -> bool:
+        """Whether the head was up once and, at its owner's wish, must not come again."""
+        status = self._cluster.status
+        provisioned = condition((status.conditions if status else None) or [], PROVISIONED)
+        asked = self._cluster.metadata.annotations.get(labels.DISABLE_PROVISIONED_HEAD_RESTART) == "true"
+        return asked and provisioned is not None and provisioned.status == "True"
+
+    async def _workers(self, group: WorkerGroupSpec, pods: Sequence[Pod]) -> None:
+        plan = plan_workers(
+            group,
+            pods,
+            self._context.clock.now(),
+            autoscaling=self._cluster.spec.autoscaling,
+            replace_at=self._memory.pacing.replace_at(group.group_name),
+        )
+        await self._carry_out(plan, group.group_name)
+        if self._outcome.failure is None:
+            await self._create_all([self._worker(group, creation) for creation in plan.create], "Worker")
+
+    async def _carry_out(self, plan: GroupPlan, group: str) -> None:
+        if any(deletion.broken for deletion in plan.delete):
+            self._memory.pacing.replaced(group)
+        if plan.look_again is not None:
+            self._outcome.look_again.append(plan.look_again)
+        await self._delete(plan.delete)
+
+    def _worker(self, group: WorkerGroupSpec, creation: Creation) -> Manifest:
+        intended, cluster = self._memory.names, self._cluster
+        place = WorkerPlace(creation.replica)
+        if group.hosts > 1:
+            replica_name = creation.replica_name or intended.name(
+                f"{group.group_name}-", group.group_name, creation.replica
+            )
+            place = WorkerPlace(creation.replica, replica_name, creation.host)
+        prefix = names.worker_pod_prefix(cluster.metadata.name, group.group_name)
+        name = intended.name(prefix, group.group_name, creation.replica, creation.host)
+        return worker_pod(cluster, group, name, self._gang, place=place, options=self._context.options.pods)
+
+    async def _delete(self, deletions: Iterable[Deletion]) -> None:
+        await asyncio.gather(*(self._delete_one(deletion) for deletion in deletions))
+
+    async def _delete_one(self, deletion: Deletion) -> None:
+        pod = deletion.pod
+        role = "Head" if is_head(pod) else "Worker"
+        try:
+            deleted = await self._context.pods.delete(pod)
+        except ApiError as error:
+            self._say("Warning", f"FailedToDelete{role}Pod", f"Failed deleting pod {pod.key}: {error}", "Delete")
+            self._outcome.failed(f"FailedDelete{role}Pod", error)
+            return
+        if deleted:
+            self._say("Normal", f"Deleted{role}Pod", f"Deleted {role.lower()} Pod {pod.key}: {deletion.why}", "Delete")
+
+    async def _create_all(self, manifests: Sequence[Manifest], role: str) -> None:
+        done, batch = 0, 1
+        while done < len(manifests) and self._outcome.failure is None:
+            some = manifests[done : done + batch]
+            await asyncio.gather(*(self._create(manifest, role) for manifest in some))
+            done, batch = done + len(some), batch * 2
+
+    async def _create(self, manifest: Manifest, role: str) -> None:
+        key = f"{manifest['metadata']['namespace']}/{manifest['metadata']['name']}"
+        try:
+            await self._create_or_find(manifest)
+        except (ApiError, QuantityError) as error:
+            self._say(
+                "Warning", f"FailedToCreate{role}Pod", f"Failed to create {role.lower()} Pod {key}: {error}", "Create"
+            )
+            self._outcome.failed(f"FailedCreate{role}Pod", error)
+            return
+        self._say("Normal", f"Created{role}Pod", f"Created {role.lower()} Pod {key}", "Create")
+        self._tell_why_ungated(manifest, role)
+
+    async def _create_or_find(self, manifest: Manifest) -> None:
+        name = manifest["metadata"]["name"]
+        try:
+            await self._context.pods.create(manifest)
+        except AlreadyExists:
+            found = await self._context.pods.read(manifest["metadata"]["namespace"], name)
+            ours = found is not None and controlled_by(found.metadata, self._cluster.metadata.uid)
+            if found is None or not ours or is_terminating(found):
+                self._memory.names.discard(name)
+                raise
+        self._memory.names.discard(name)
+
+    def _tell_why_ungated(self, manifest: Manifest, role: str) -> None:
+        template = {key: value for key, value in manifest["spec"].items() if key != "schedulingGates"}
+        why = self._gang.why_ungated(template) if self._gang is not None else None
+        if why is not None and self._gang is not None and self._gang.gate is not None:
+            message = f"{role} pods are not held back until the whole gang has a place: {why}"
+            self._say("Warning", "NotGangScheduled", message, f"Create{role}")
+
+    def _say(self, kind: Any, reason: str, message: str, action: str) -> None:
+        self._context.say(self._cluster, kind, reason, message, action)

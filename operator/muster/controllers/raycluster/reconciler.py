@@ -1,0 +1,101 @@
+"""One look at a RayCluster.
+
+It reads the cluster fresh, refuses a spec that can't work (saying which field), suspends or brings about what the spec
+asks for, and writes the status. It never asks to be called again just to poll: changes of pods and services come as
+events, and time matters only where a plan says so.
+"""
+
+from __future__ import annotations
+
+from muster.api.raycluster import RayCluster
+from muster.controllers.children import NotOurs
+from muster.controllers.context import Context
+from muster.controllers.gang import membership
+from muster.controllers.primary import (
+    Raw,
+    being_deleted,
+    invalid_reason,
+    managed_elsewhere,
+    read,
+    understand,
+)
+from muster.controllers.raycluster.gang import ensure_gang
+from muster.controllers.raycluster.memory import ClusterMemory
+from muster.controllers.raycluster.pods import ClusterPods
+from muster.controllers.raycluster.services import ensure_services
+from muster.controllers.raycluster.status import report, report_refusal
+from muster.controllers.raycluster.suspend import give_everything_back, suspending_is_recorded
+from muster.controllers.runner import Requeue
+from muster.kube.resource import RAYCLUSTERS
+from muster.ray.cluster_conditions import ReplicaFailure, Suspension, suspension
+from muster.ray.validation import validate_ray_cluster
+
+_NOT_OURS_SECONDS = 10.0
+"""How often to see whether a name that somebody else has got is free."""
+
+
+class RayClusterReconciler:
+    """Brings RayClusters from what is to what should be."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._memories: dict[str, ClusterMemory] = {}
+
+    async def reconcile(self, key: str) -> Requeue | None:
+        """Look at the cluster "namespace/name"."""
+        raw = await read(self._context, RAYCLUSTERS, key)
+        if raw is None:
+            self._memories.pop(key, None)
+            return None
+        # Pods and services of a cluster that is being deleted are the garbage collector's.
+        if managed_elsewhere(raw) or being_deleted(raw):
+            return None
+        cluster = understand(self._context, RayCluster, raw)
+        return None if cluster is None else await self._reconcile(key, raw, cluster)
+
+    async def _reconcile(self, key: str, raw: Raw, cluster: RayCluster) -> Requeue | None:
+        problems = validate_ray_cluster(cluster)
+        if problems:
+            for problem in problems:
+                reason = invalid_reason("RayCluster", problem)
+                self._context.say(cluster, "Warning", reason, str(problem), "Validate")
+            await report_refusal(self._context, raw, problems)
+            return None
+        where = suspension(cluster, self._context.pods.owned_by(cluster.metadata.uid))
+        if where is not Suspension.NONE:
+            await self._suspend(raw, cluster, where)
+            return None
+        return await self._bring_about(key, raw, cluster)
+
+    async def _suspend(self, raw: Raw, cluster: RayCluster, where: Suspension) -> None:
+        failure = None
+        if where is Suspension.SUSPENDED or suspending_is_recorded(cluster):
+            failure = await give_everything_back(self._context, cluster)
+        await report(self._context, raw, cluster, failure[0] if failure else None)
+        # Pods that go, and the status written here, are changes that bring the cluster back.
+        if failure is not None:
+            raise failure[1]
+
+    async def _bring_about(self, key: str, raw: Raw, cluster: RayCluster) -> Requeue | None:
+        try:
+            await ensure_gang(self._context, cluster)
+            await ensure_services(self._context, cluster)
+        except NotOurs as conflict:
+            self._context.say(cluster, "Warning", "NameTaken", str(conflict), "Create")
+            await report(self._context, raw, cluster, ReplicaFailure("FailedCreateHeadPod", str(conflict)))
+            return Requeue(_NOT_OURS_SECONDS)
+        gang = membership(self._context, cluster)
+        outcome = await ClusterPods(self._context, cluster, self._memory(key, cluster), gang).bring_about()
+        await report(self._context, raw, cluster, outcome.failure)
+        if outcome.error is not None:
+            raise outcome.error
+        if not outcome.look_again:
+            return None
+        return Requeue(max(0.0, min(outcome.look_again) - self._context.clock.now()))
+
+    def _memory(self, key: str, cluster: RayCluster) -> ClusterMemory:
+        memory = self._memories.get(key)
+        if memory is None or memory.uid != cluster.metadata.uid:
+            memory = ClusterMemory(cluster.metadata.uid, self._context.clock, self._context.random)
+            self._memories[key] = memory
+        return memory

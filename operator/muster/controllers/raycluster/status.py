@@ -1,0 +1,48 @@
+"""The status of a cluster, written when it has changed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from muster.api.errors import FieldProblem
+from muster.api.raycluster import RayCluster
+from muster.controllers.clock import timestamp
+from muster.controllers.context import Context
+from muster.controllers.primary import Raw, in_words, invalid_reason, write_status
+from muster.controllers.raycluster.services import observed_head_service
+from muster.kube.resource import RAYCLUSTERS
+from muster.ray.cluster_conditions import REPLICA_FAILURE, ReplicaFailure
+from muster.ray.cluster_status import cluster_status
+
+
+async def report(context: Context, raw: Raw, cluster: RayCluster, failure: ReplicaFailure | None = None) -> RayCluster:
+    """Write what the cluster's pods and service amount to; return the cluster as it is stored then."""
+    status = cluster_status(
+        cluster,
+        context.pods.owned_by(cluster.metadata.uid),
+        observed_head_service(context, cluster),
+        now=datetime.fromtimestamp(context.clock.now(), UTC),
+        failure=failure,
+    )
+    return RayCluster.parse(await write_status(context, RAYCLUSTERS, raw, status))
+
+
+async def report_refusal(context: Context, raw: Raw, problems: Sequence[FieldProblem]) -> None:
+    """Say in the status why nothing is done for this spec. What runs already is left as it is, and so is its status."""
+    status: dict[str, Any] = dict(raw.get("status") or {})
+    refused = {
+        "type": REPLICA_FAILURE,
+        "status": "True",
+        "reason": invalid_reason("RayCluster", problems[0]),
+        "message": in_words(problems),
+    }
+    conditions: list[dict[str, Any]] = list(status.get("conditions") or [])
+    before = next((entry for entry in conditions if entry.get("type") == REPLICA_FAILURE), {})
+    since = before.get("lastTransitionTime") or timestamp(context.clock.now())
+    status["conditions"] = [entry for entry in conditions if entry is not before]
+    status["conditions"].append({**refused, "lastTransitionTime": since})
+    status["reason"] = refused["message"]
+    status["observedGeneration"] = raw["metadata"].get("generation")
+    await write_status(context, RAYCLUSTERS, raw, status)
