@@ -100,8 +100,11 @@ class Submission:
         return json.dumps(self.to_document(), sort_keys=True).replace("$", "\\u0024")
 
     @classmethod
-    def from_json(cls, text: str) -> Self:
-        """Read what `to_json` wrote. Raises UnexpectedDocument, naming the field."""
+    def from_json(cls, text: str, submission_id: str = "") -> Self:
+        """Read what `to_json` wrote; `submission_id`, if given, takes the place of the document's.
+
+        Raises UnexpectedDocument, naming the field.
+        """
         try:
             document = json.loads(text)
         except ValueError as error:
@@ -115,6 +118,8 @@ class Submission:
         unknown = sorted(document.keys() - _FIELD_TYPES.keys())
         if unknown:
             raise UnexpectedDocument(f"unknown field {unknown[0]}")
+        if submission_id:
+            document["submission_id"] = submission_id
         if not document.get("submission_id"):
             raise UnexpectedDocument("submission_id: missing or empty")
         given = {name: value for name, value in document.items() if value is not None}
