@@ -75,10 +75,10 @@ class Binder:
         self._failed = failed
         self._slots = asyncio.Semaphore(concurrency)
         self._patience = patience or Patience()
-        self._posted: asyncio.Queue[tuple[list[Binding], Awaitable[bool] | None]] = asyncio.Queue()
+        self._posted: asyncio.Queue[tuple[list[Binding], Callable[[], Awaitable[bool]] | None]] = asyncio.Queue()
         self._open = 0
 
-    def post(self, bindings: Iterable[Binding], after: Awaitable[bool] | None = None) -> None:
+    def post(self, bindings: Iterable[Binding], after: Callable[[], Awaitable[bool]] | None = None) -> None:
         """Have bindings carried out, once `after` (if any) is true; if it is false they all fail unposted."""
         batch = list(bindings)
         self._open += len(batch)
@@ -103,8 +103,10 @@ class Binder:
         for binding in batch:
             group.create_task(self._carry_out(binding))
 
-    async def _start_after(self, group: asyncio.TaskGroup, batch: list[Binding], after: Awaitable[bool]) -> None:
-        if await after:
+    async def _start_after(
+        self, group: asyncio.TaskGroup, batch: list[Binding], after: Callable[[], Awaitable[bool]]
+    ) -> None:
+        if await after():
             self._start(group, batch)
             return
         for binding in batch:

@@ -93,11 +93,11 @@ def read_configuration(path: Path) -> SchedulerConfiguration:
     """Read a configuration file. Raises OSError, or ConfigurationError naming the file and the field."""
     try:
         document = yaml.safe_load(path.read_text())
-    except yaml.YAMLError as error:
-        raise ConfigurationError(f"{path}: not YAML: {error}") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ConfigurationError(str(path), f"not YAML: {error}") from error
     if not isinstance(document, Mapping):
-        raise ConfigurationError(f"{path}: has to be a mapping")
+        raise ConfigurationError(str(path), "has to be a mapping")
     try:
         return load_configuration(document)
     except ConfigurationError as error:
-        raise ConfigurationError(f"{path}: {error}") from error
+        raise ConfigurationError(str(path), str(error)) from error

@@ -1,40 +1,33 @@
 """The engine: what turns a scheduler that only decides into one that acts.
 
 It wires informers to the model (mirror), the model to cycles (loop), and each cycle's Outcome to writes (binder,
-evictor, status). All state is in the API server: a new engine reads everything before its first decision (P5).
+evictor, status). All state is in the API server: an engine reads everything before its first decision (P5), and makes a
+new model each time that it starts to lead.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import logging
 
 from muster.engine.clock import Clock, SystemClock
 from muster.engine.configuration_source import ConfigurationSource, FixedConfiguration
+from muster.engine.execution import EngineSettings, Execution
+from muster.engine.mirror import EngineInformers
 from muster.kube.client import ApiClient
 from muster.kube.events import EventRecorder, ObjectReference
-from muster.kube.informer import Informer
-from muster.kube.objects import Node, Pod, PodGroup, PriorityClass, Queue
+from muster.kube.informer import MalformedObject
+from muster.kube.resource import Resource
 
+__all__ = ["Engine", "EngineInformers", "EngineSettings"]
 
-@dataclass(frozen=True, slots=True)
-class EngineInformers:
-    """The watches that the engine reads, run by their owner.
-
-    Pods of all namespaces, unfiltered: the pods of others fill nodes too.
-    """
-
-    pods: Informer[Pod]
-    nodes: Informer[Node]
-    pod_groups: Informer[PodGroup]
-    queues: Informer[Queue]
-    priority_classes: Informer[PriorityClass]
+logger = logging.getLogger(__name__)
 
 
 class Engine:
     """The acting scheduler; one at a time may run against a cluster (the caller holds the Lease).
 
-    `scheduler_names` are the pods' schedulerNames that are ours, `gate` the scheduling gate that is ours to remove,
-    `itself` the object that configuration events are about, `concurrency` how many bindings are posted at a time.
+    Make it before the informers run, so that it hears of every malformed object. `run` may be called again after it
+    was cancelled. The keywords after the first two are those of EngineSettings.
     """
 
     def __init__(
@@ -50,17 +43,52 @@ class Engine:
         itself: ObjectReference | None = None,
         concurrency: int = 50,
         debounce: float = 0.01,
+        sync_deadline: float = 120.0,
     ) -> None:
         self._client = client
         self._informers = informers
         self._recorder = recorder
         self._clock = clock or SystemClock()
-        self._configuration_source = configuration_source or FixedConfiguration()
-        self._scheduler_names = scheduler_names
-        self._gate = gate
-        self._itself = itself
-        self._concurrency = concurrency
-        self._debounce = debounce
+        self._source = configuration_source or FixedConfiguration()
+        self._settings = EngineSettings(
+            scheduler_names=scheduler_names,
+            gate=gate,
+            itself=itself,
+            concurrency=concurrency,
+            debounce=debounce,
+            sync_deadline=sync_deadline,
+        )
+        self._malformed: dict[tuple[Resource, str | None, str], MalformedObject] = {}
+        self.execution: Execution | None = None
+        """What is at work, while the engine runs."""
+        for informer in informers.all():
+            informer.on_malformed(self._on_malformed)
 
     async def run(self) -> None:
-        """Schedule until cancelled; the first cycle comes once all informers have synced."""
+        """Schedule until cancelled; the first cycle comes once all informers have synced.
+
+        Raises TimeoutError when one has not synced within `sync_deadline` seconds.
+        """
+        for informer in self._informers.all():
+            await informer.wait_synced(self._settings.sync_deadline)
+        logger.info("all informers have synced: scheduling starts")
+        execution = Execution(self._client, self._informers, self._recorder, self._clock, self._source, self._settings)
+        self.execution = execution
+        for found in self._still_malformed():
+            execution.mirror.on_malformed(found)
+        try:
+            await execution.run()
+        finally:
+            self.execution = None
+
+    def _on_malformed(self, found: MalformedObject) -> None:
+        self._malformed[found.resource, found.namespace, found.name] = found
+        if self.execution is not None:
+            self.execution.mirror.on_malformed(found)
+
+    def _still_malformed(self) -> list[MalformedObject]:
+        shown = {informer.resource: informer for informer in self._informers.all()}
+        mended = [key for key in self._malformed if shown[key[0]].get(key[1], key[2]) is not None]
+        for key in mended:
+            del self._malformed[key]
+        return list(self._malformed.values())

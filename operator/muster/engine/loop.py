@@ -47,6 +47,11 @@ class SchedulingLoop:
                 self._idle.set()
             await asyncio.sleep(0)
 
+    @property
+    def idle(self) -> bool:
+        """Tell whether a cycle has ended and no cause for another waits."""
+        return self._idle.is_set()
+
     async def wait_idle(self) -> None:
         """Return once a cycle has ended with no further cause waiting."""
         await self._idle.wait()

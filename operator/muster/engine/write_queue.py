@@ -43,15 +43,29 @@ class WriteQueue:
         self._active: set[str] = set()
         self._failures: dict[str, int] = {}
         self._settled: dict[str, asyncio.Event] = {}
+        self._later: dict[str, asyncio.Task[None]] = {}
 
     def put(self, key: str) -> None:
         """Have `key` written soon."""
+        if (timer := self._later.pop(key, None)) is not None:
+            timer.cancel()
         self._settled.setdefault(key, asyncio.Event())
         if key in self._waiting:
             return
         self._waiting.add(key)
         if key not in self._active:
             self._ready.put_nowait(key)
+
+    def put_later(self, key: str, seconds: float) -> None:
+        """Have `key` written after `seconds`, together with what changes until then, or with the next `put`."""
+        if key not in self._waiting and key not in self._later:
+            self._settled.setdefault(key, asyncio.Event())
+            self._later[key] = asyncio.get_running_loop().create_task(self._put_after(key, seconds))
+
+    async def _put_after(self, key: str, seconds: float) -> None:
+        await self._clock.sleep(seconds)
+        del self._later[key]
+        self.put(key)
 
     async def settled(self, key: str) -> None:
         """Return once nothing is left to write for `key`: written, needless, or given up."""
@@ -65,9 +79,13 @@ class WriteQueue:
 
     async def run(self) -> None:
         """Write until cancelled."""
-        async with asyncio.TaskGroup() as group:
-            for _ in range(self._concurrency):
-                group.create_task(self._work(group))
+        try:
+            async with asyncio.TaskGroup() as group:
+                for _ in range(self._concurrency):
+                    group.create_task(self._work(group))
+        finally:
+            for timer in self._later.values():
+                timer.cancel()
 
     async def _work(self, group: asyncio.TaskGroup) -> None:
         while True:
@@ -105,5 +123,5 @@ class WriteQueue:
         self._active.discard(key)
         if key in self._waiting:
             self._ready.put_nowait(key)
-        elif (event := self._settled.pop(key, None)) is not None:
+        elif key not in self._later and (event := self._settled.pop(key, None)) is not None:
             event.set()

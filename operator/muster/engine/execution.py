@@ -1,0 +1,143 @@
+"""One engine at work: a model, and everything that feeds it and acts on it.
+
+An Execution is made when the engine starts to lead and thrown away when it stops; nothing in it outlives that but what
+it wrote to the API server.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import defaultdict
+from dataclasses import dataclass
+from functools import partial
+
+from muster.engine.binder import Binder
+from muster.engine.clock import Clock
+from muster.engine.configuration_source import ConfigurationSource
+from muster.engine.evictor import Evictor
+from muster.engine.loop import SchedulingLoop
+from muster.engine.mirror import EngineInformers, Mirror
+from muster.engine.pod_status import PodConditionWriter
+from muster.engine.podgroup_status import PodGroupWriter
+from muster.engine.queue_status import QueueWriter
+from muster.kube.client import ApiClient
+from muster.kube.events import EventRecorder, ObjectReference
+from muster.scheduler.cache import SchedulerCache
+from muster.scheduler.cycle import run_cycle
+from muster.scheduler.outcome import Binding, Eviction, Outcome
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class EngineSettings:
+    """What is ours and how hard we work.
+
+    `scheduler_names` are the schedulerNames of our pods, `gate` the scheduling gate that is ours to remove, `itself`
+    the object that events about the configuration are about, `concurrency` how many bindings are posted at a time,
+    `debounce` how long (seconds) a burst of changes gathers, `sync_deadline` how long (seconds) the first lists
+    may take.
+    """
+
+    scheduler_names: tuple[str, ...]
+    gate: str
+    itself: ObjectReference | None
+    concurrency: int
+    debounce: float
+    sync_deadline: float
+
+
+class Execution:
+    """Wires model, loop and writers together."""
+
+    def __init__(
+        self,
+        client: ApiClient,
+        informers: EngineInformers,
+        recorder: EventRecorder,
+        clock: Clock,
+        source: ConfigurationSource,
+        settings: EngineSettings,
+    ) -> None:
+        self._informers = informers
+        self._recorder = recorder
+        self._source = source
+        self._settings = settings
+        self.cache = SchedulerCache()
+        self.loop = SchedulingLoop(self._cycle, clock, debounce=settings.debounce)
+        self.mirror = Mirror(
+            self.cache, recorder, self.loop.wake, scheduler_names=settings.scheduler_names, gate=settings.gate
+        )
+        self.binder = Binder(
+            client,
+            informers.pods,
+            clock,
+            gate=settings.gate,
+            bound=self._on_bound,
+            failed=self._on_bind_failed,
+            concurrency=settings.concurrency,
+        )
+        self.evictor = Evictor(client, recorder, clock, failed=self._on_evict_failed)
+        self.pod_groups = PodGroupWriter(client, informers.pod_groups, recorder, clock)
+        self.queues = QueueWriter(client, informers.queues, clock)
+        self.pod_conditions = PodConditionWriter(client, informers.pods, clock)
+
+    async def run(self) -> None:
+        """Mirror, decide and write until cancelled."""
+        try:
+            self.mirror.attach(self._informers)
+            async with asyncio.TaskGroup() as group:
+                for part in (self.binder, self.evictor, self.loop):
+                    group.create_task(part.run())
+                for writer in (self.pod_groups, self.queues, self.pod_conditions):
+                    group.create_task(writer.queue.run())
+                group.create_task(self._source.watch(self.loop.wake, self._on_configuration_refused))
+        finally:
+            self.mirror.close()
+
+    @property
+    def idle(self) -> bool:
+        """Tell whether nothing waits to be decided, written or answered."""
+        writers = (self.pod_groups.queue, self.queues.queue, self.pod_conditions.queue)
+        return self.loop.idle and self.binder.idle and self.evictor.idle and all(each.idle for each in writers)
+
+    def _cycle(self, now: float) -> float | None:
+        outcome = run_cycle(self.cache, self._source.current, now)
+        self._carry_out(outcome)
+        return outcome.wake_at
+
+    def _carry_out(self, outcome: Outcome) -> None:
+        self.pod_groups.update(outcome.pod_groups)
+        self.queues.update(outcome.queues)
+        self.pod_conditions.update(outcome.pods)
+        self.pod_conditions.forget(outcome.bindings)
+        self.evictor.post(outcome.evictions)
+        gangs: defaultdict[str, list[Binding]] = defaultdict(list)
+        for binding in outcome.bindings:
+            gangs[binding.job].append(binding)
+        for job, bindings in gangs.items():
+            # The nodes held for companions must outlive us before anything of the gang is irrevocable.
+            held = self.pod_groups.holds_back(job)
+            self.binder.post(bindings, after=partial(self.pod_groups.written, job) if held else None)
+
+    def _on_bound(self, binding: Binding) -> None:
+        about = ObjectReference("v1", "Pod", binding.namespace, binding.pod, binding.task_uid)
+        message = f"Successfully assigned {binding.namespace}/{binding.pod} to {binding.node}"
+        self._recorder.event(about, "Normal", "Scheduled", message, "Binding")
+
+    def _on_bind_failed(self, binding: Binding, complaint: str) -> None:
+        about = ObjectReference("v1", "Pod", binding.namespace, binding.pod, binding.task_uid)
+        message = f"The binding to {binding.node} failed: {complaint}"
+        self._recorder.event(about, "Warning", "FailedBinding", message, "Binding")
+        self.cache.bind_failed(binding.task_uid)
+        self.loop.wake()
+
+    def _on_evict_failed(self, eviction: Eviction, complaint: str) -> None:
+        logger.warning("eviction of %s/%s: %s", eviction.namespace, eviction.pod, complaint)
+        self.cache.evict_failed(eviction.task_uid)
+        self.loop.wake()
+
+    def _on_configuration_refused(self, problem: str) -> None:
+        if self._settings.itself is not None:
+            self._recorder.event(self._settings.itself, "Warning", "InvalidConfiguration", problem, "Configuring")

@@ -1,0 +1,154 @@
+"""The cluster as the scheduler sees it: watch events become model changes.
+
+An object that can't be translated is kept out of the model and named, with the field, in a Warning event; all others go
+on. A PodGroup stays in with its problem, so that its gang can say why it waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from muster.engine.amounts import TranslationError
+from muster.engine.node_specs import node_spec
+from muster.engine.pod_specs import task_spec
+from muster.engine.podgroup_specs import malformed_pod_group_spec, pod_group_spec
+from muster.engine.queue_specs import priority_class_spec, queue_spec
+from muster.engine.references import reference
+from muster.engine.reflection import Reflection
+from muster.kube.events import EventRecorder, ObjectReference
+from muster.kube.informer import Informer, MalformedObject
+from muster.kube.objects import ApiObject, Node, Pod, PodGroup, PriorityClass, Queue
+from muster.kube.resource import NODES, PODGROUPS, PODS, PRIORITYCLASSES, QUEUES, Resource
+from muster.scheduler.cache import SchedulerCache
+from muster.scheduler.specs import NodeSpec, PodGroupSpec, PriorityClassSpec, QueueSpec, TaskSpec
+
+
+@dataclass(frozen=True, slots=True)
+class EngineInformers:
+    """The watches that the engine reads, run by their owner.
+
+    Pods of all namespaces, unfiltered: the pods of others fill nodes too.
+    """
+
+    pods: Informer[Pod]
+    nodes: Informer[Node]
+    pod_groups: Informer[PodGroup]
+    queues: Informer[Queue]
+    priority_classes: Informer[PriorityClass]
+
+    def all(self) -> tuple[Informer[Any], ...]:
+        """All of them."""
+        return (self.priority_classes, self.queues, self.nodes, self.pod_groups, self.pods)
+
+
+class Mirror:
+    """Keeps `cache` equal to what the informers show; `wake` is called when a decision could be another one."""
+
+    def __init__(
+        self,
+        cache: SchedulerCache,
+        recorder: EventRecorder,
+        wake: Callable[[], None],
+        *,
+        scheduler_names: Collection[str],
+        gate: str,
+    ) -> None:
+        self._recorder = recorder
+        self._wake = wake
+        translate_pod = partial(task_spec, scheduler_names=frozenset(scheduler_names), gate=gate)
+        self._pods: Reflection[Pod, TaskSpec] = Reflection(
+            translate_pod,
+            cache.set_task,
+            cache.remove_task,
+            wake,
+            partial(self._complain, PODS),
+            identify=lambda pod: pod.metadata.uid,
+            matters=task_matters,
+        )
+        self._nodes: Reflection[Node, NodeSpec] = Reflection(
+            node_spec, cache.set_node, cache.remove_node, wake, partial(self._complain, NODES)
+        )
+        self._pod_groups: Reflection[PodGroup, PodGroupSpec] = Reflection(
+            self._translate_pod_group,
+            cache.set_pod_group,
+            cache.remove_pod_group,
+            wake,
+            partial(self._complain, PODGROUPS),
+            matters=pod_group_matters,
+        )
+        self._queues: Reflection[Queue, QueueSpec] = Reflection(
+            queue_spec,
+            cache.set_queue,
+            cache.remove_queue,
+            wake,
+            partial(self._complain, QUEUES),
+            matters=queue_matters,
+        )
+        self._priority_classes: Reflection[PriorityClass, PriorityClassSpec] = Reflection(
+            priority_class_spec,
+            cache.set_priority_class,
+            cache.remove_priority_class,
+            wake,
+            partial(self._complain, PRIORITYCLASSES),
+        )
+
+    def attach(self, informers: EngineInformers) -> None:
+        """Tell the cache of everything that the informers know, and from now on of every change."""
+        informers.priority_classes.subscribe(self._priority_classes.on_change)
+        informers.queues.subscribe(self._queues.on_change)
+        informers.nodes.subscribe(self._nodes.on_change)
+        informers.pod_groups.subscribe(self._pod_groups.on_change)
+        informers.pods.subscribe(self._pods.on_change)
+
+    def close(self) -> None:
+        """Pass over every change from now on: informers outlive the engine that owned the cache."""
+        for each in (self._pods, self._nodes, self._pod_groups, self._queues, self._priority_classes):
+            each.closed = True
+
+    def on_malformed(self, found: MalformedObject) -> None:
+        """Say that an object can't even be read; a PodGroup stays in the model with that as its problem."""
+        resource = found.resource
+        about = ObjectReference(resource.api_version, resource.kind, found.namespace, found.name, found.uid)
+        self._warn(about, found.path_message)
+        if resource == PODGROUPS:
+            spec = malformed_pod_group_spec(found)
+            self._pod_groups.tell(spec.key, spec)
+
+    def _translate_pod_group(self, group: PodGroup) -> PodGroupSpec:
+        spec = pod_group_spec(group)
+        if spec.problem:
+            self._warn(reference(PODGROUPS, group.metadata), spec.problem)
+        return spec
+
+    def _complain(self, resource: Resource, found: ApiObject, error: TranslationError) -> None:
+        self._warn(reference(resource, found.metadata), str(error))
+
+    def _warn(self, about: ObjectReference, problem: str) -> None:
+        self._recorder.event(about, "Warning", f"Invalid{about.kind}", problem, "Scheduling")
+
+
+def task_matters(old: TaskSpec, new: TaskSpec) -> bool:
+    """Whether more has changed than what we ourselves say about the pod."""
+    return replace(old, verdict=new.verdict) != new
+
+
+def queue_matters(old: QueueSpec, new: QueueSpec) -> bool:
+    """Whether more has changed than the account that we ourselves write."""
+    return replace(old, allocated=new.allocated) != new
+
+
+def pod_group_matters(old: PodGroupSpec, new: PodGroupSpec) -> bool:
+    """Whether more has changed than what we ourselves write; the phase counts, for others write it too."""
+    ours = replace(
+        new,
+        conditions=old.conditions,
+        running=old.running,
+        succeeded=old.succeeded,
+        failed=old.failed,
+        companion_nodes=old.companion_nodes,
+        broken_since=old.broken_since,
+    )
+    return ours != old

@@ -1,0 +1,23 @@
+"""Nodes to the scheduler's nodes."""
+
+from __future__ import annotations
+
+from muster.engine.amounts import amounts, resources
+from muster.kube.objects import Node
+from muster.scheduler.constraints import Taint
+from muster.scheduler.specs import NodeSpec
+
+
+def node_spec(node: Node) -> NodeSpec:
+    """Translate a node. Its allocatable amounts round down, so that no binding ever exceeds them.
+
+    Raises TranslationError.
+    """
+    return NodeSpec(
+        name=node.metadata.name,
+        allocatable=resources(amounts(node.status.allocatable, "status.allocatable", round_down=True)),
+        labels=node.metadata.labels,
+        taints=tuple(Taint(taint.key, taint.value or "", taint.effect) for taint in node.spec.taints),
+        unschedulable=bool(node.spec.unschedulable),
+        ready=all(each.status == "True" for each in node.status.conditions if each.type == "Ready"),
+    )

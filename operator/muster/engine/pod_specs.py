@@ -1,0 +1,93 @@
+"""Pods to the scheduler's tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from muster.engine import wire_keys
+from muster.engine.amounts import resources
+from muster.engine.pod_constraints import pod_constraints
+from muster.engine.pod_requests import pod_requests
+from muster.engine.times import unix_seconds
+from muster.kube.objects import Pod
+from muster.scheduler.specs import PodVerdict, TaskSpec, TaskStatus
+
+_TRUE = frozenset({"1", "t", "T", "true", "TRUE", "True"})
+_PHASES = {
+    "Running": TaskStatus.RUNNING,
+    "Succeeded": TaskStatus.SUCCEEDED,
+    "Failed": TaskStatus.FAILED,
+    "Unknown": TaskStatus.UNKNOWN,
+}
+
+
+def task_spec(pod: Pod, *, scheduler_names: Collection[str], gate: str) -> TaskSpec | None:
+    """Translate a pod; None for one that the scheduler has no need to know.
+
+    Of others' pods only those matter that take room on a node. Raises TranslationError.
+    """
+    ours = pod.spec.scheduler_name in scheduler_names
+    status = task_status(pod)
+    if not ours and (pod.spec.node_name is None or status in (TaskStatus.SUCCEEDED, TaskStatus.FAILED)):
+        return None
+    request = resources(pod_requests(pod.spec))
+    namespace = pod.metadata.namespace or ""
+    group = pod.metadata.annotations.get(wire_keys.GROUP_NAME) if ours else None
+    return TaskSpec(
+        uid=pod.metadata.uid,
+        namespace=namespace,
+        name=pod.metadata.name,
+        job=f"{namespace}/{group}" if group else "",
+        role=_note(pod, wire_keys.TASK_SPEC),
+        request=request,
+        init_request=request,
+        priority=task_priority(pod),
+        creation=unix_seconds(pod.metadata.creation_timestamp),
+        status=status,
+        node=pod.spec.node_name,
+        scheduling=pod_constraints(pod.spec),
+        gated=any(each.name != gate for each in pod.spec.scheduling_gates),
+        preemptable=is_preemptable(pod),
+        preemption_policy_never=pod.spec.preemption_policy == "Never",
+        ours=ours,
+        queue=pod.metadata.annotations.get(wire_keys.QUEUE_NAME, ""),
+        priority_class=pod.spec.priority_class_name or "",
+        verdict=verdict_shown(pod),
+    )
+
+
+def task_status(pod: Pod) -> TaskStatus:
+    """The status of a task by its pod's phase, node and deletion (Volcano's table)."""
+    phase = _PHASES.get(pod.status.phase or "", TaskStatus.PENDING)
+    if phase in (TaskStatus.RUNNING, TaskStatus.PENDING) and pod.metadata.deletion_timestamp is not None:
+        return TaskStatus.RELEASING
+    if phase is TaskStatus.PENDING and pod.spec.node_name is not None:
+        return TaskStatus.BOUND
+    return phase
+
+
+def task_priority(pod: Pod) -> int:
+    """The priority among the tasks of a gang: annotation (a bad one is passed over), else the pod, else 1."""
+    try:
+        return int(pod.metadata.annotations[wire_keys.TASK_PRIORITY])
+    except (KeyError, ValueError):
+        return pod.spec.priority if pod.spec.priority is not None else 1
+
+
+def is_preemptable(pod: Pod) -> bool:
+    """Whether the pod may be evicted for others: annotation, else label, else yes. What is no truth value means no."""
+    word = _note(pod, wire_keys.PREEMPTABLE)
+    return word in _TRUE if word else True
+
+
+def verdict_shown(pod: Pod) -> PodVerdict | None:
+    """The `Unschedulable` that the pod carries, if it does."""
+    for condition in pod.status.conditions:
+        if condition.type == "PodScheduled" and condition.status == "False" and condition.reason == "Unschedulable":
+            return PodVerdict("Pending", "Unschedulable", condition.message or "")
+    return None
+
+
+def _note(pod: Pod, key: str) -> str:
+    """An annotation, or else the label of the same key."""
+    return pod.metadata.annotations.get(key) or pod.metadata.labels.get(key) or ""

@@ -1,0 +1,123 @@
+"""Says `Unschedulable` on pods, and takes it back.
+
+Cluster autoscalers buy nodes for pods with the condition PodScheduled=False of exactly this reason, so it stands only
+on members that more nodes would help, and goes when that is no longer so. A write carries the version that was looked
+at: a binding that comes between makes it void.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from muster.engine.clock import Clock
+from muster.engine.pod_specs import verdict_shown
+from muster.engine.times import rfc3339
+from muster.engine.write_queue import WriteQueue
+from muster.kube.client import ApiClient, PatchKind
+from muster.kube.errors import Conflict
+from muster.kube.informer import Informer
+from muster.kube.objects import Pod
+from muster.kube.resource import PODS
+from muster.scheduler.outcome import Binding
+from muster.scheduler.specs import PodVerdict
+
+WORDING_DELAY: Final = 10.0
+"""Seconds that a change of the message alone may wait."""
+_UNSCHEDULABLE: Final = "Unschedulable"
+_GATED_MESSAGE: Final = "Scheduling is blocked due to non-empty scheduling gates"
+
+
+class PodConditionWriter:
+    """Keeps the condition PodScheduled of waiting pods as the scheduler decided last."""
+
+    def __init__(self, client: ApiClient, pods: Informer[Pod], clock: Clock) -> None:
+        self._client = client
+        self._pods = pods
+        self._clock = clock
+        self._wanted: dict[str, tuple[str, PodVerdict]] = {}
+        self.queue = WriteQueue(self._write, clock, name="pod condition")
+
+    def update(self, verdicts: Mapping[str, PodVerdict]) -> None:
+        """Have these written, by the pod's `namespace/name`."""
+        for key, verdict in verdicts.items():
+            shown = self._shown(key)
+            if shown is None:
+                continue
+            self._wanted[key] = (shown.metadata.uid, verdict)
+            said = verdict_shown(shown)
+            if said is not None and verdict.reason == _UNSCHEDULABLE:
+                self.queue.put_later(key, WORDING_DELAY)
+            else:
+                self.queue.put(key)
+
+    def forget(self, bindings: Iterable[Binding]) -> None:
+        """Pass over what was to be said of pods that are being bound now; the binding sets the condition."""
+        for binding in bindings:
+            self._wanted.pop(f"{binding.namespace}/{binding.pod}", None)
+
+    def _shown(self, key: str) -> Pod | None:
+        namespace, _, name = key.partition("/")
+        return self._pods.get(namespace, name)
+
+    async def _write(self, key: str) -> None:
+        shown, wanted = self._shown(key), self._wanted.get(key)
+        if shown is None or wanted is None or not _waits(shown, wanted[0]):
+            self._wanted.pop(key, None)
+            return
+        patch = pod_condition_patch(shown, wanted[1], self._clock.now())
+        if patch is None:
+            return
+        meta, kind = shown.metadata, PatchKind.STRATEGIC
+        try:
+            written = await self._client.patch(
+                PODS, meta.namespace, meta.name, patch, kind=kind, subresource="status", decode=Pod
+            )
+        except Conflict:
+            self._pods.record(await self._client.get(PODS, meta.namespace or "", meta.name, decode=Pod))
+            raise
+        self._pods.record(written)
+
+
+def _waits(pod: Pod, uid: str) -> bool:
+    """Whether the pod is the one meant and not on a node."""
+    return pod.metadata.uid == uid and pod.spec.node_name is None and pod.metadata.deletion_timestamp is None
+
+
+def pod_condition_patch(shown: Pod, verdict: PodVerdict, now: float) -> dict[str, Any] | None:
+    """The strategic merge patch for the pod's status; None when it says the right thing already.
+
+    Without a reason, an `Unschedulable` gives way to what the API server itself says of a gated pod, or to nothing.
+    """
+    said = verdict_shown(shown)
+    if verdict.reason != _UNSCHEDULABLE:
+        return None if said is None else _patch(shown, _retraction(shown, now))
+    if said is not None and said.message == verdict.message:
+        return None
+    return _patch(shown, _condition(shown, _UNSCHEDULABLE, verdict.message, now))
+
+
+def _patch(shown: Pod, condition: dict[str, Any]) -> dict[str, Any]:
+    meta = shown.metadata
+    return {
+        "metadata": {"uid": meta.uid, "resourceVersion": meta.resource_version},
+        "status": {"conditions": [condition]},
+    }
+
+
+def _retraction(shown: Pod, now: float) -> dict[str, Any]:
+    if shown.spec.scheduling_gates:
+        return _condition(shown, "SchedulingGated", _GATED_MESSAGE, now)
+    return {"type": "PodScheduled", "$patch": "delete"}
+
+
+def _condition(shown: Pod, reason: str, message: str, now: float) -> dict[str, Any]:
+    there = next((each for each in shown.status.conditions if each.type == "PodScheduled"), None)
+    since = there.last_transition_time if there is not None and there.status == "False" else None
+    return {
+        "type": "PodScheduled",
+        "status": "False",
+        "reason": reason,
+        "message": message,
+        "lastTransitionTime": since or rfc3339(now),
+    }

@@ -1,0 +1,106 @@
+"""The difference between what a PodGroup says and what it should say, as a merge patch.
+
+Only our fields are in it, and only those that differ; the UID is its precondition (409 when the PodGroup was made
+anew). Conditions that are not ours stay.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from muster.engine import wire_keys
+from muster.engine.reason_document import reason_document
+from muster.engine.times import rfc3339
+from muster.kube.objects import PodGroup, PodGroupCondition
+from muster.scheduler.outcome import PodGroupStatus
+from muster.scheduler.specs import Condition
+
+UNSCHEDULABLE: Final = "Unschedulable"
+SCHEDULED: Final = "Scheduled"
+_OURS: Final = frozenset({UNSCHEDULABLE, SCHEDULED})
+
+
+def new_transition_id() -> str:
+    """A transitionID that no condition had before."""
+    return str(uuid.uuid4())
+
+
+def pod_group_patch(
+    shown: PodGroup, status: PodGroupStatus, now: float, transition_id: Callable[[], str] = new_transition_id
+) -> dict[str, Any] | None:
+    """The merge patch that makes `shown` say `status`; None when it does already. `now` in Unix seconds."""
+    annotations = _changed_annotations(shown, status)
+    fields = _changed_fields(shown, status, now, transition_id)
+    if not annotations and not fields:
+        return None
+    metadata: dict[str, Any] = {"uid": shown.metadata.uid}
+    if annotations:
+        metadata["annotations"] = annotations
+    return {"metadata": metadata, "status": fields} if fields else {"metadata": metadata}
+
+
+def wanted_annotations(status: PodGroupStatus) -> dict[str, str | None]:
+    """Our annotations as they should be; None for one that should not be there."""
+    reason = None if status.reason is None else _json(reason_document(status.reason))
+    companions = _json(dict(sorted(status.companions.items()))) if status.companions else None
+    broken = None if status.broken_since is None else rfc3339(status.broken_since)
+    return {wire_keys.REASON: reason, wire_keys.COMPANION_NODES: companions, wire_keys.BROKEN_SINCE: broken}
+
+
+def _changed_annotations(shown: PodGroup, status: PodGroupStatus) -> dict[str, str | None]:
+    there = shown.metadata.annotations
+    return {key: value for key, value in wanted_annotations(status).items() if there.get(key) != value}
+
+
+def _changed_fields(
+    shown: PodGroup, status: PodGroupStatus, now: float, transition_id: Callable[[], str]
+) -> dict[str, Any]:
+    wanted = {
+        "phase": status.phase.value,
+        "running": status.running,
+        "succeeded": status.succeeded,
+        "failed": status.failed,
+    }
+    changed = {name: value for name, value in wanted.items() if getattr(shown.status, name) != value}
+    conditions = _conditions(shown, status, now, transition_id)
+    if conditions != shown.status.conditions:
+        changed["conditions"] = msgspec.to_builtins(conditions)
+    return changed
+
+
+def _conditions(
+    shown: PodGroup, status: PodGroupStatus, now: float, transition_id: Callable[[], str]
+) -> list[PodGroupCondition]:
+    """The whole list: conditions that say the same stay as they are, at most one of each type, order kept."""
+    there = {each.type: each for each in shown.status.conditions}
+    wanted = {each.type: _merged(each, there.get(each.type), now, transition_id) for each in status.conditions}
+    kept = {kind: each for kind, each in there.items() if kind in wanted or kind not in _OURS}
+    return list({**kept, **wanted}.values())
+
+
+def _merged(
+    wanted: Condition, there: PodGroupCondition | None, now: float, transition_id: Callable[[], str]
+) -> PodGroupCondition:
+    status = "True" if wanted.status else "False"
+    same = (status, wanted.reason, wanted.message)
+    if there is not None and (there.status, there.reason or "", there.message or "") == same:
+        return there
+    since = rfc3339(wanted.last_transition or now)
+    if there is not None and there.status == status and there.last_transition_time:
+        since = there.last_transition_time
+    return PodGroupCondition(
+        type=wanted.type,
+        status=status,
+        reason=wanted.reason or None,
+        message=wanted.message or None,
+        last_transition_time=since,
+        transition_id=transition_id(),
+    )
+
+
+def _json(document: Mapping[str, Any]) -> str:
+    return msgspec.json.encode(document).decode()

@@ -1,0 +1,133 @@
+"""PodGroups to the scheduler's gangs.
+
+A PodGroup that can't be used as it is stays known with its `problem`, so that its gang waits with that as its reason.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from muster.engine import wire_keys
+from muster.engine.amounts import TranslationError, amounts, resources
+from muster.engine.pod_constraints import pod_constraints
+from muster.engine.pod_requests import pod_requests
+from muster.engine.times import unix_seconds
+from muster.kube import objects
+from muster.kube.malformed import MalformedObject
+from muster.scheduler.specs import Companion, Condition, Phase, PodGroupSpec
+
+_PHASES = {phase.value: phase for phase in Phase}
+_DEFAULT_QUEUE = "default"
+
+
+def pod_group_spec(group: objects.PodGroup) -> PodGroupSpec:
+    """Translate a PodGroup, its own problem included. Never raises."""
+    try:
+        min_resources = _min_resources(group)
+        companions = tuple(_companions(group))
+        problem = _member_problem(group)
+    except TranslationError as error:
+        min_resources, companions, problem = None, (), str(error)
+    meta, spec, status = group.metadata, group.spec, group.status
+    return PodGroupSpec(
+        namespace=meta.namespace or "",
+        name=meta.name,
+        uid=meta.uid,
+        min_member=max(0, spec.min_member or 0),
+        min_task_member=spec.min_task_member,
+        min_resources=min_resources,
+        queue=spec.queue or _DEFAULT_QUEUE,
+        priority_class=spec.priority_class_name or "",
+        creation=unix_seconds(meta.creation_timestamp),
+        phase=_PHASES.get(status.phase or ""),
+        conditions=tuple(_condition(each) for each in status.conditions),
+        running=status.running,
+        succeeded=status.succeeded,
+        failed=status.failed,
+        companions=companions,
+        companion_nodes=companion_nodes(group),
+        broken_since=_time(meta.annotations.get(wire_keys.BROKEN_SINCE)),
+        problem=problem,
+    )
+
+
+def malformed_pod_group_spec(found: MalformedObject) -> PodGroupSpec:
+    """What remains of a PodGroup that can't even be read: its name, and what is wrong with it."""
+    return PodGroupSpec(found.namespace or "", found.name, uid=found.uid, problem=found.path_message)
+
+
+def companion_nodes(group: objects.PodGroup) -> dict[str, str]:
+    """The nodes held for companions, by role, as written before. What is not such a map counts as none."""
+    try:
+        return msgspec.json.decode(group.metadata.annotations.get(wire_keys.COMPANION_NODES, "{}"), type=dict[str, str])
+    except msgspec.MsgspecError:
+        return {}
+
+
+def _min_resources(group: objects.PodGroup) -> Any:
+    found = group.spec.min_resources
+    return None if found is None else resources(amounts(found, "spec.minResources"))
+
+
+def _member_problem(group: objects.PodGroup) -> str:
+    if (group.spec.min_member or 0) < 0:
+        return f"spec.minMember: {group.spec.min_member} is negative"
+    for role, count in group.spec.min_task_member.items():
+        if count < 0:
+            return f"spec.minTaskMember[{role}]: {count} is negative"
+    return ""
+
+
+class _WireCompanion(msgspec.Struct, rename="camel"):
+    role: str
+    pod_spec: dict[str, Any]
+
+
+def _companions(group: objects.PodGroup) -> list[Companion]:
+    text = group.metadata.annotations.get(wire_keys.COMPANIONS)
+    path = f"metadata.annotations[{wire_keys.COMPANIONS}]"
+    if not text:
+        return []
+    try:
+        found = msgspec.json.decode(text, type=list[_WireCompanion])
+        specs = [msgspec.convert(_with_container_names(each.pod_spec), type=objects.PodSpec) for each in found]
+    except msgspec.MsgspecError as error:
+        raise TranslationError(path, str(error)) from error
+    return [
+        _companion(each.role, spec, f"{path}[{index}].podSpec")
+        for index, (each, spec) in enumerate(zip(found, specs, strict=True))
+    ]
+
+
+def _companion(role: str, spec: objects.PodSpec, path: str) -> Companion:
+    request = resources(pod_requests(spec, path))
+    return Companion(role, request, request, pod_constraints(spec, path))
+
+
+def _with_container_names(spec: dict[str, Any]) -> dict[str, Any]:
+    """Containers in a companion's spec need no names; the type that reads them asks for one."""
+    named = dict(spec)
+    for field in ("containers", "initContainers"):
+        found = spec.get(field)
+        if isinstance(found, list):
+            named[field] = [{"name": "", **each} if isinstance(each, dict) else each for each in found]
+    return named
+
+
+def _condition(found: objects.PodGroupCondition) -> Condition:
+    return Condition(
+        type=found.type,
+        status=found.status == "True",
+        reason=found.reason or "",
+        message=found.message or "",
+        last_transition=_time(found.last_transition_time) or 0.0,
+    )
+
+
+def _time(text: str | None) -> float | None:
+    try:
+        return unix_seconds(text) if text else None
+    except ValueError:
+        return None

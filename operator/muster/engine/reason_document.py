@@ -1,0 +1,40 @@
+"""A reason as data for machines: the annotation `muster.dev/reason`, and whoever else shows it as JSON.
+
+Fields that say nothing are absent; amounts are Kubernetes quantities. Nothing in it changes with time alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from muster.quantities import format_quantity
+from muster.scheduler.reasons import Reason, describe
+
+
+def reason_document(reason: Reason) -> dict[str, Any]:
+    """The fields of a reason by their public names."""
+    document: dict[str, Any] = {
+        "code": reason.code.value,
+        "class": reason.reason_class.value,
+        "message": describe(reason),
+        "resource": reason.resource,
+        **{name: _quantity(reason, getattr(reason, name)) for name in ("requested", "used", "free", "limit")},
+        "have": reason.have,
+        "need": reason.need,
+        "position": reason.position,
+        "ahead": reason.ahead,
+        "queue": reason.queue,
+        "role": reason.role,
+        "member": reason.member,
+        "nodes": dict(reason.nodes) or None,
+        "nearMiss": {"node": reason.near_miss.node, "lacks": reason.near_miss.lacks} if reason.near_miss else None,
+        "wakes": [wake.value for wake in reason.wakes] or None,
+        "advice": reason.advice.value,
+    }
+    return {name: value for name, value in document.items() if value is not None}
+
+
+def _quantity(reason: Reason, amount: int | None) -> str | None:
+    if amount is None or reason.resource is None:
+        return None
+    return format_quantity(amount, reason.resource)

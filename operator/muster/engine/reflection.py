@@ -1,0 +1,77 @@
+"""How one kind of object gets into the model: translated, told when it differs, waking the loop when it matters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from muster.engine.amounts import TranslationError
+from muster.kube.informer import Change
+from muster.kube.objects import ApiObject
+
+T = TypeVar("T", bound=ApiObject)
+S = TypeVar("S")
+
+
+def key_of(found: ApiObject) -> str:
+    """`namespace/name`, or the name of a cluster-scoped object."""
+    return found.key
+
+
+def always(_old: object, _new: object) -> bool:
+    """Every difference matters."""
+    return True
+
+
+@dataclass(slots=True)
+class Reflection(Generic[T, S]):
+    """One kind of object in the model.
+
+    `translate` returns None for an object that the model has no need of, and may raise TranslationError (`complain`
+    hears of it). `identify` gives the key by which `remove` knows the object. `matters(old, new)` tells whether the
+    difference could alter a decision; if so, `wake` is called.
+    """
+
+    translate: Callable[[T], S | None]
+    put: Callable[[S], None]
+    remove: Callable[[str], None]
+    wake: Callable[[], None]
+    complain: Callable[[T, TranslationError], None]
+    identify: Callable[[T], str] = key_of
+    matters: Callable[[S, S], bool] = always
+    closed: bool = False
+    _told: dict[str, S] = field(default_factory=dict)
+
+    def on_change(self, change: Change[T]) -> None:
+        """Take a change that the informer saw."""
+        if self.closed:
+            return
+        key = self.identify(change.object)
+        spec = None if change.new is None else self._translated(change.new)
+        if spec is None:
+            self._drop(key)
+        else:
+            self.tell(key, spec)
+
+    def tell(self, key: str, spec: S) -> None:
+        """Tell the model of an object, unless it knows."""
+        before = self._told.get(key)
+        if before == spec:
+            return
+        self._told[key] = spec
+        self.put(spec)
+        if before is None or self.matters(before, spec):
+            self.wake()
+
+    def _translated(self, found: T) -> S | None:
+        try:
+            return self.translate(found)
+        except TranslationError as error:
+            self.complain(found, error)
+            return None
+
+    def _drop(self, key: str) -> None:
+        if self._told.pop(key, None) is not None:
+            self.remove(key)
+            self.wake()

@@ -1,0 +1,23 @@
+"""The annotations and labels that the engine reads and writes on pods and PodGroups."""
+
+from __future__ import annotations
+
+from typing import Final
+
+GROUP_NAME: Final = "scheduling.k8s.io/group-name"
+"""On a pod: its PodGroup, in its namespace."""
+QUEUE_NAME: Final = "scheduling.volcano.sh/queue-name"
+"""On a pod without a group: its queue."""
+TASK_SPEC: Final = "volcano.sh/task-spec"
+"""On a pod: its role in the gang."""
+TASK_PRIORITY: Final = "volcano.sh/task-priority"
+PREEMPTABLE: Final = "volcano.sh/preemptable"
+
+COMPANIONS: Final = "muster.dev/companions"
+"""On a PodGroup: the pods that it will need later, as JSON: [{"role": ..., "podSpec": {...}}]."""
+COMPANION_NODES: Final = "muster.dev/companion-nodes"
+"""On a PodGroup, written here: role to the node held for it, as JSON."""
+BROKEN_SINCE: Final = "muster.dev/broken-since"
+"""On a PodGroup, written here: since when it is below its minimum after it had been bound, RFC 3339."""
+REASON: Final = "muster.dev/reason"
+"""On a PodGroup, written here: why it waits, as JSON."""

@@ -1,0 +1,233 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import Any, cast
+
+import pytest
+from muster.scheduler.outcome import Binding
+
+from muster.engine.backoff import Backoff
+from muster.engine.binder import Binder, Patience
+from muster.kube.errors import ApiError, Conflict, Forbidden, Invalid, ServerError, TooManyRequests, Unreachable
+from muster.kube.objects import Pod
+from tests.engine.manual_clock import ManualClock, settle
+from tests.engine.pod_manifests import pod
+from tests.engine.scripted_api import Fault, ScriptedApi, Store, failing
+
+GATE = "muster.dev/gang"
+KEY = "default/p"
+
+
+class Ends:
+    """What the binder reported."""
+
+    def __init__(self) -> None:
+        self.bound: list[str] = []
+        self.failed: list[str] = []
+
+
+@asynccontextmanager
+async def binder(api: ScriptedApi, clock: ManualClock, **options: Any) -> AsyncIterator[tuple[Binder, Ends]]:
+    ends = Ends()
+    made = Binder(
+        cast(Any, api),
+        cast(Any, Store(api)),
+        clock,
+        gate=GATE,
+        bound=lambda binding: ends.bound.append(binding.pod),
+        failed=lambda binding, complaint: ends.failed.append(binding.pod),
+        patience=Patience(writes=3, backoff=Backoff(first=1.0, limit=4.0)),
+        **options,
+    )
+    task = asyncio.create_task(made.run())
+    try:
+        yield made, ends
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+def binding(name: str = "p", node: str = "n1") -> Binding:
+    return Binding(task_uid=f"uid-{name}", namespace="default", pod=name, node=node, job="default/pg")
+
+
+SUCCESSES: dict[str, tuple[Pod, list[str], list[str]]] = {
+    "our gate goes first": (pod(gates=(GATE,)), ["patch", "bind n1"], []),
+    "a pod without our gate is only bound": (pod(), ["bind n1"], []),
+}
+
+
+@pytest.mark.parametrize(("given", "calls", "gates"), SUCCESSES.values(), ids=SUCCESSES.keys())
+async def test_a_pod_is_bound_with_as_few_requests_as_it_needs(given: Pod, calls: list[str], gates: list[str]) -> None:
+    api, clock = ScriptedApi(given), ManualClock()
+    async with binder(api, clock) as (made, ends):
+        made.post([binding()])
+        await settle()
+        assert (api.calls, ends.bound, ends.failed) == (calls, ["p"], [])
+        assert api.pods[KEY].spec.node_name == "n1"
+        assert made.idle
+
+
+async def test_gates_of_others_are_never_removed() -> None:
+    api, clock = ScriptedApi(pod(gates=("other/first", GATE, "other/last"))), ManualClock()
+    async with binder(api, clock) as (made, ends):
+        made.post([binding()])
+        await clock.advance(100)
+        assert [gate.name for gate in api.pods[KEY].spec.scheduling_gates] == ["other/first", "other/last"]
+        assert (ends.bound, ends.failed) == ([], ["p"])
+
+
+async def test_a_gate_that_has_moved_is_found_again() -> None:
+    api, clock = ScriptedApi(pod(gates=("other/first", GATE))), ManualClock()
+    api.change(KEY, gates=[GATE])
+    async with binder(api, clock) as (made, ends):
+        made.post([binding()])
+        await clock.advance(2)
+        assert ends.bound == ["p"]
+
+
+SERVER_ERROR = ServerError(500, "InternalError", "")
+LOST_ANSWER = Unreachable("timed out")
+CONFLICT = Conflict(409, "Conflict", "")
+THROTTLED = TooManyRequests(429, "TooManyRequests", "", retry_after=7.0)
+
+RETRIED: list[ApiError] = [SERVER_ERROR, LOST_ANSWER, CONFLICT, THROTTLED]
+
+
+@pytest.mark.parametrize("error", RETRIED, ids=lambda error: error.reason)
+async def test_a_binding_that_did_not_land_is_tried_again(error: ApiError) -> None:
+    api, clock = ScriptedApi(pod()), ManualClock()
+    api.faults["bind"].append(failing(error))
+    async with binder(api, clock) as (made, ends):
+        made.post([binding()])
+        await clock.advance(10)
+        assert (api.calls, ends.bound) == (["bind n1", "get", "bind n1"], ["p"])
+
+
+async def test_the_server_s_own_pause_is_kept() -> None:
+    api, clock = ScriptedApi(pod()), ManualClock()
+    api.faults["bind"].append(failing(THROTTLED))
+    async with binder(api, clock) as (made, ends):
+        made.post([binding()])
+        await clock.advance(6.9)
+        assert api.calls == ["bind n1", "get"]
+        await clock.advance(0.1)
+        assert ends.bound == ["p"]
+
+
+@pytest.mark.parametrize("error", [SERVER_ERROR, LOST_ANSWER], ids=lambda error: error.reason)
+async def test_a_binding_that_landed_though_its_answer_was_lost_is_a_success(error: ApiError) -> None:
+    api, clock = ScriptedApi(pod()), ManualClock()
+    api.faults["bind"].append(failing(error, before=lambda: api.change(KEY, node="n1")))
+    async with binder(api, clock) as (made, ends):
+        made.post([binding()])
+        await settle()
+        assert (api.calls, ends.bound, ends.failed) == (["bind n1", "get"], ["p"], [])
+        assert api.shown[KEY].spec.node_name == "n1"
+
+
+async def test_a_gate_removal_that_landed_though_its_answer_was_lost_is_not_repeated() -> None:
+    api, clock = ScriptedApi(pod(gates=(GATE,))), ManualClock()
+    api.faults["patch"].append(failing(LOST_ANSWER, before=lambda: api.change(KEY, gates=[])))
+    async with binder(api, clock) as (made, ends):
+        made.post([binding()])
+        await clock.advance(2)
+        assert (api.calls, ends.bound) == (["patch", "get", "bind n1"], ["p"])
+
+
+def deleted(api: ScriptedApi) -> Fault:
+    return lambda: api.pods.pop(KEY) and None
+
+
+def replaced(api: ScriptedApi) -> Fault:
+    return lambda: api.change(KEY, uid="another") and None
+
+
+def bound_elsewhere(api: ScriptedApi) -> Fault:
+    return lambda: api.change(KEY, node="n2") and None
+
+
+@pytest.mark.parametrize("verb", ["patch", "bind"])
+@pytest.mark.parametrize("event", [deleted, replaced, bound_elsewhere])
+async def test_a_pod_lost_to_another_writer_is_left_to_the_watch(verb: str, event: Any) -> None:
+    api, clock = ScriptedApi(pod(gates=(GATE,))), ManualClock()
+    api.faults[verb].append(event(api))
+    async with binder(api, clock) as (made, ends):
+        made.post([binding()])
+        await clock.advance(100)
+        assert (ends.bound, ends.failed) == ([], [])
+        assert made.idle
+        assert api.calls.count("bind n1") <= 1
+        if event is bound_elsewhere:
+            assert api.shown[KEY].spec.node_name == "n2"
+
+
+@pytest.mark.parametrize(
+    "error", [Forbidden(403, "Forbidden", ""), Invalid(422, "Invalid", "")], ids=lambda e: e.reason
+)
+async def test_a_refusal_is_not_argued_with(error: ApiError) -> None:
+    api, clock = ScriptedApi(pod()), ManualClock()
+    api.faults["bind"].append(failing(error))
+    async with binder(api, clock) as (made, ends):
+        made.post([binding()])
+        await clock.advance(100)
+        assert (api.calls, ends.failed) == (["bind n1", "get"], ["p"])
+
+
+async def test_after_the_last_try_the_pod_is_handed_back() -> None:
+    api, clock = ScriptedApi(pod()), ManualClock()
+    api.faults["bind"].extend([failing(SERVER_ERROR)] * 3)
+    async with binder(api, clock) as (made, ends):
+        made.post([binding()])
+        await clock.advance(100)
+        assert (api.calls, ends.failed) == (["bind n1", "get"] * 3, ["p"])
+
+
+async def test_a_pod_of_unknown_state_is_not_handed_back_before_it_can_be_read() -> None:
+    api, clock = ScriptedApi(pod()), ManualClock()
+    api.faults["bind"].extend(
+        [failing(LOST_ANSWER)] * 2 + [failing(LOST_ANSWER, before=lambda: api.change(KEY, node="n1"))]
+    )
+    api.faults["get"].extend([failing(LOST_ANSWER)] * 6)
+    async with binder(api, clock) as (made, ends):
+        made.post([binding()])
+        await clock.advance(14)
+        assert (ends.bound, ends.failed) == ([], [])
+        await clock.advance(20)
+        assert (ends.bound, ends.failed) == (["p"], [])
+        assert api.calls.count("bind n1") == 3
+
+
+async def test_no_more_pods_than_allowed_are_written_at_a_time_and_in_the_order_given() -> None:
+    names = ["a", "b", "c"]
+    api, clock = ScriptedApi(*(pod(name) for name in names)), ManualClock()
+    async with binder(api, clock, concurrency=1) as (made, ends):
+        made.post(binding(name) for name in names)
+        await settle()
+        assert ends.bound == names
+
+
+async def test_a_gang_waits_for_what_has_to_be_written_first() -> None:
+    api, clock = ScriptedApi(pod()), ManualClock()
+    first: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+    async with binder(api, clock) as (made, ends):
+        made.post([binding()], after=lambda: first)
+        await clock.advance(10)
+        assert api.calls == []
+        first.set_result(True)
+        await settle()
+        assert ends.bound == ["p"]
+
+
+async def test_a_gang_whose_first_write_is_impossible_is_not_bound() -> None:
+    api, clock = ScriptedApi(pod()), ManualClock()
+    first: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+    first.set_result(False)
+    async with binder(api, clock) as (made, ends):
+        made.post([binding()], after=lambda: first)
+        await settle()
+        assert (api.calls, ends.failed) == ([], ["p"])
+        assert made.idle
