@@ -1,0 +1,211 @@
+"""A kind cluster on this machine, with Ray's image on its workers: the node level of the harness.
+
+A cluster lives in a run folder with its kubeconfig; the user's own is never touched. Unless it is kept it ends with
+`stop`, and if its owner is killed, with the next start of any cluster (see `Runs`). A kept one, of which there may be
+one of each name, outlives the process until `stop` is called by whoever knows its name.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import shutil
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from tests.cluster.cache import Cache
+from tests.cluster.gobuild import go_binaries
+from tests.cluster.node.docker import Docker
+from tests.cluster.node.requirements import images_are_public
+from tests.cluster.node.supply import PublicSupply, Supply, make_supply
+from tests.cluster.process import CommandFailedError, run
+from tests.cluster.progress import Steps
+from tests.cluster.runs import Runs
+
+LEVEL = "node"
+CONFIGURATION = Path(__file__).parents[3] / "kind-config.yaml"
+
+_READY = "180s"
+_RECORD = "cluster.json"
+
+
+@dataclass(frozen=True, slots=True)
+class _Record:
+    """What a later process has to know of a cluster to take it over or down."""
+
+    name: str
+    public: bool
+
+    def write(self, folder: Path) -> None:
+        (folder / _RECORD).write_text(json.dumps(asdict(self)))
+
+
+def _read_record(folder: Path) -> _Record | None:
+    try:
+        return _Record(**json.loads((folder / _RECORD).read_text()))
+    except (FileNotFoundError, ValueError, TypeError):
+        # Not there, or the writer was killed before anything was made.
+        return None
+
+
+class NodeCluster:
+    """The kind cluster `name`. Its kubeconfig and images are of use once it has started."""
+
+    def __init__(self, name: str = "muster", *, steps: Steps | None = None, cache: Cache | None = None) -> None:
+        self.name = name
+        self.steps = steps or Steps()
+        self.cache = cache or Cache(steps=self.steps)
+        self._runs = Runs(LEVEL, root=self.cache.root / "runs", cache=self.cache, destroy=self._destroy)
+        self._held = contextlib.ExitStack()
+        self._folder = self._runs.kept(name)
+
+    @functools.cached_property
+    def supply(self) -> Supply:
+        """Where its engine and images come from: as the cluster that is there was made, or as the machine allows."""
+        record = _read_record(self._folder)
+        public = record.public if record else images_are_public()
+        return make_supply(self.cache, self.steps, public=public)
+
+    @property
+    def kubeconfig(self) -> Path:
+        """An administrator's file for the cluster."""
+        return self._folder / "kubeconfig"
+
+    @property
+    def docker(self) -> Docker:
+        """The engine that the nodes run on."""
+        return self.supply.docker
+
+    @property
+    def docker_host(self) -> str | None:
+        """The engine's address, or None for the one that this environment names."""
+        return self.docker.host
+
+    @property
+    def ray_image(self) -> str:
+        """The name of Ray's image, which the workers have or can pull."""
+        return self.supply.ray_image
+
+    @property
+    def base_image(self) -> str:
+        """The name of the image that Muster's own is built on."""
+        return self.supply.base_image
+
+    @property
+    def kubectl(self) -> Path:
+        """The program, of the cluster's version."""
+        return self._program("kubectl")
+
+    def start(self, *, keep: bool = False, reuse: bool = False) -> None:
+        """Bring the cluster up with all nodes Ready, building what it needs.
+
+        With `keep` it outlives this process. With `reuse` a healthy kept cluster of this name is taken as it is (and
+        one that has to be made is kept). Without it, an old one is replaced. Raises PrerequisiteError, TimeoutError
+        or CommandFailedError, and leaves nothing then.
+        """
+        self._runs.recover()
+        if reuse and self._adopt():
+            return
+        self.stop()
+        if keep or reuse:
+            with self._runs.keep(self.name) as folder:
+                self._create(folder)
+        else:
+            # Two clusters of one name would have containers of one name.
+            self._held.enter_context(self.cache.lock(f"cluster-{self.name}"))
+            folder = self._held.enter_context(self._runs.own())
+            with contextlib.ExitStack() as undo:
+                undo.callback(self._held.close)
+                self._create(folder)
+                undo.pop_all()
+
+    def stop(self) -> None:
+        """Remove the cluster and all that it made; nothing happens if there is none."""
+        self._held.close()
+        self._runs.remove(self.name)
+        self._folder = self._runs.kept(self.name)
+        self.__dict__.pop("supply", None)
+
+    def nodes(self) -> list[str]:
+        """Return the names of the nodes that are Ready; empty when there is no cluster that answers."""
+        ready = '{range .items[*]}{.metadata.name}={.status.conditions[?(@.type=="Ready")].status} {end}'
+        try:
+            printed = self._kubectl("get", "nodes", "--request-timeout=5s", f"--output=jsonpath={ready}")
+        except CommandFailedError:
+            return []
+        return [word.removesuffix("=True") for word in printed.split() if word.endswith("=True")]
+
+    def load_image(self, tag: str) -> None:
+        """Copy an image from the engine to the workers, where pods run."""
+        with self.steps.step(f"Loading {tag} into the workers"):
+            self._kind("load", "docker-image", tag, f"--nodes={','.join(self._workers())}")
+
+    def load_archive(self, archive: Path) -> None:
+        """Copy an image from its archive to the workers."""
+        with self.steps.step(f"Loading {archive.parent.parent.name} into the workers"):
+            self._kind("load", "image-archive", archive, f"--nodes={','.join(self._workers())}")
+
+    def export_logs(self, folder: Path) -> None:
+        """Write the logs of all nodes and pods into `folder`."""
+        self._kind("export", "logs", folder)
+
+    def _create(self, folder: Path) -> None:
+        self._folder = folder
+        _Record(self.name, isinstance(self.supply, PublicSupply)).write(folder)
+        self.supply.prepare_cluster()
+        image = [f"--image={self.supply.node_image}"] if self.supply.node_image else []
+        with self.steps.step(f"Creating the kind cluster {self.name}"):
+            self._kind("create", "cluster", f"--config={CONFIGURATION}", *image)
+        if self.supply.ray_archive:
+            self.load_archive(self.supply.ray_archive)
+        self._wait_ready()
+
+    def _wait_ready(self) -> None:
+        with self.steps.step("Waiting until the nodes are Ready"):
+            self._kubectl("wait", "--for=condition=Ready", "node", "--all", f"--timeout={_READY}")
+            in_system = ("--namespace=kube-system", f"--timeout={_READY}")
+            self._kubectl(*in_system, "rollout", "status", "deployment/coredns")
+            self._kubectl(*in_system, "wait", "--for=condition=Ready", "pod", "--all")
+
+    def _adopt(self) -> bool:
+        """Take the kept cluster of this name if it is, or soon becomes, healthy."""
+        self._folder = self._runs.kept(self.name)
+        if not self.kubeconfig.exists():
+            return False
+        self.supply.start_engine()
+        try:
+            self._wait_ready()
+        except CommandFailedError as error:
+            self.steps.note(f"The kept cluster {self.name} is not healthy and is made anew: {error}")
+            return False
+        return True
+
+    def _destroy(self, folder: Path) -> None:
+        """Undo a run of this or any other name: the cluster, and an engine of our own with it if it was the last."""
+        record = _read_record(folder)
+        if record is not None:
+            supply = make_supply(self.cache, self.steps, public=record.public)
+            if supply.engine_in_use():
+                with self.steps.step(f"Removing the kind cluster {record.name}"):
+                    supply.start_engine()
+                    run(
+                        [self._program("kind"), "delete", "cluster", f"--name={record.name}"],
+                        environment={**supply.docker.environment, "KUBECONFIG": str(folder / "kubeconfig")},
+                    )
+                    supply.stop_engine()
+        shutil.rmtree(folder)
+
+    def _workers(self) -> list[str]:
+        names = self._kind("get", "nodes").split()
+        return sorted(name for name in names if "control-plane" not in name)
+
+    def _kind(self, *command: str | Path) -> str:
+        environment = {**self.docker.environment, "KUBECONFIG": str(self.kubeconfig)}
+        return run([self._program("kind"), *command, f"--name={self.name}"], environment=environment)
+
+    def _kubectl(self, *command: str) -> str:
+        return run([self.kubectl, f"--kubeconfig={self.kubeconfig}", *command])
+
+    def _program(self, name: str) -> Path:
+        return go_binaries([name], cache=self.cache, steps=self.steps)[name]

@@ -1,0 +1,52 @@
+"""A Docker engine as its client sees it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.cluster.process import CommandFailedError, run
+
+
+@dataclass(frozen=True, slots=True)
+class Docker:
+    """The engine at `host`, in the form of DOCKER_HOST; None is the one that this environment names."""
+
+    host: str | None = None
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What programs that use the engine need in their environment."""
+        return {"DOCKER_HOST": self.host} if self.host else {}
+
+    def run(self, *command: str | Path, **environment: str) -> str:
+        """Run a docker command to its end and return its output; raises CommandFailedError."""
+        return run(["docker", *command], environment={**self.environment, **environment})
+
+    def answers(self) -> bool:
+        """Tell whether there is an engine that this user may use."""
+        try:
+            subprocess.run(
+                ["docker", "info", "--format", "{{.ServerVersion}}"],
+                env={**os.environ, **self.environment},
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=10,
+                check=True,
+            )
+        except (FileNotFoundError, subprocess.SubprocessError):
+            return False
+        return True
+
+    def containers(self) -> list[str]:
+        """Return the ids of all containers, stopped ones too."""
+        return self.run("ps", "--all", "--quiet", "--no-trunc").split()
+
+    def image_id(self, tag: str) -> str | None:
+        """Return the image's id, or None if the engine has no such image."""
+        try:
+            return self.run("image", "inspect", "--format", "{{.Id}}", tag).strip()
+        except CommandFailedError:
+            return None

@@ -1,0 +1,130 @@
+"""Where the cluster's engine and images come from: what everyone uses, or all of it made here."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Protocol
+
+from tests.cluster.cache import Cache
+from tests.cluster.gobuild import go_binaries
+from tests.cluster.node import base_image, node_image, ray_image
+from tests.cluster.node.docker import Docker
+from tests.cluster.node.own_engine import OwnEngine
+from tests.cluster.node.requirements import install_packages
+from tests.cluster.progress import Steps
+
+
+class Supply(Protocol):
+    """An engine and the names of the images for it.
+
+    `node_image` is None where kind's own default is used; `ray_archive` is None where nodes pull Ray's image.
+    """
+
+    docker: Docker
+    node_image: str | None
+    ray_image: str
+    base_image: str
+    ray_archive: Path | None
+
+    def engine_in_use(self) -> bool:
+        """Tell whether there is, or was until it was killed, an engine that a cluster may be on."""
+
+    def start_engine(self) -> None:
+        """Make the engine answer."""
+
+    def prepare_cluster(self) -> None:
+        """Have everything at hand that a cluster is made of; the engine runs then."""
+
+    def prepare_base(self) -> None:
+        """Have the base of Muster's image in the engine, which runs then."""
+
+    def stop_engine(self) -> None:
+        """Stop an engine of our own if nothing runs on it any more."""
+
+
+class PublicSupply:
+    """The engine that this environment names, with public images that it and the nodes pull by themselves."""
+
+    node_image: str | None = None
+    ray_image = ray_image.PUBLIC_TAG
+    base_image = base_image.PUBLIC_TAG
+    ray_archive: Path | None = None
+
+    def __init__(self, steps: Steps) -> None:
+        self.docker = Docker()
+        self._steps = steps
+
+    def engine_in_use(self) -> bool:
+        """It is, where it answers."""
+        return self.docker.answers()
+
+    def start_engine(self) -> None:
+        """Nothing: it runs."""
+
+    def prepare_cluster(self) -> None:
+        """Nothing: kind pulls its image."""
+
+    def prepare_base(self) -> None:
+        """Nothing: the build pulls it."""
+
+    def stop_engine(self) -> None:
+        """Nothing: it is not ours to stop."""
+
+
+class BuiltSupply:
+    """An engine of our own and images made from Go modules, Debian packages and Python packages."""
+
+    node_image: str | None = node_image.TAG
+    ray_image = ray_image.TAG
+    base_image = base_image.TAG
+
+    def __init__(self, cache: Cache, steps: Steps) -> None:
+        self._cache, self._steps = cache, steps
+        self._engine = OwnEngine(cache, steps)
+        self.docker = self._engine.docker
+        self.ray_archive: Path | None = None
+
+    def engine_in_use(self) -> bool:
+        """It is, until it was stopped in order."""
+        return self._engine.in_use()
+
+    def start_engine(self) -> None:
+        """Start it, with Debian's docker.io installed if need be."""
+        install_packages(self._steps)
+        self._engine.start()
+
+    def prepare_cluster(self) -> None:
+        """Build the images that the cache lacks, the Go programs at the same time, and load the node image."""
+        install_packages(self._steps)
+        with ThreadPoolExecutor(1) as beside:
+            python_images = beside.submit(self._build_python_images)
+            go_binaries([*node_image.ALL_PROGRAMS, "kind"], cache=self._cache, steps=self._steps)
+            self.ray_archive, base = python_images.result()
+        node = node_image.node_image(self._cache, self._steps)
+        self.start_engine()
+        self._load(self.base_image, base)
+        self._load(node_image.TAG, node)
+
+    def prepare_base(self) -> None:
+        """Build and load it."""
+        self.start_engine()
+        self._load(self.base_image, base_image.base_image(self._cache, self._steps))
+
+    def stop_engine(self) -> None:
+        """Stop it if it has no containers, and undo what it did to the machine."""
+        self._engine.stop_if_idle()
+
+    def _build_python_images(self) -> tuple[Path, Path]:
+        ray = ray_image.ray_image(self._cache, self._steps)
+        return ray, base_image.base_image(self._cache, self._steps)
+
+    def _load(self, tag: str, archive: Path) -> None:
+        if self.docker.image_id(tag) is None:
+            with self._steps.step(f"Loading {tag} into the engine"):
+                self.docker.run("load", "--quiet", "--input", archive)
+
+
+def make_supply(cache: Cache, steps: Steps, *, public: bool) -> Supply:
+    """Return the one way or the other."""
+    return PublicSupply(steps) if public else BuiltSupply(cache, steps)
