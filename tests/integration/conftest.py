@@ -34,6 +34,6 @@ async def proxy(connection: Connection) -> AsyncIterator[FaultProxy]:
 
 @pytest.fixture
 async def proxied(proxy: FaultProxy) -> AsyncIterator[ApiClient]:
-    """Give a client that goes through the proxy; its time-out is short, so that a stalled answer does not stop a test."""
+    """Give a client that goes through the proxy, with a short time-out for stalled answers."""
     async with ApiClient(proxy.connection(), user_agent="muster", timeout=3.0) as client:
         yield client

@@ -16,7 +16,7 @@ import msgspec
 from typing_extensions import TypeVar
 
 from muster.kube.config import Connection
-from muster.kube.errors import Expired, Undecodable, error_from_status
+from muster.kube.errors import Conflict, Expired, Invalid, Undecodable, error_from_status
 from muster.kube.resource import PODS, Resource
 from muster.kube.transport import Query, Sleep, Transport
 
@@ -161,17 +161,20 @@ class ApiClient:
         force: bool = False,
         decode: type[T] = dict,  # type: ignore[assignment]
     ) -> T:
-        """Change parts of an object. `uid` or `resourceVersion` in the patch's metadata are preconditions (Conflict).
+        """Change parts of an object. Raises Conflict when a precondition does not hold: `uid` or `resourceVersion` in
+        the patch's metadata, a `test` in a JSON patch.
 
         `force` takes over fields of other managers; it goes with APPLY only.
         """
-        answer = await self._transport.write(
-            "PATCH",
-            resource.path(namespace, name, subresource),
-            patch,
-            query={"fieldManager": field_manager, "force": "true" if force else None},
-            content_type=kind.value,
-        )
+        path = resource.path(namespace, name, subresource)
+        query = {"fieldManager": field_manager, "force": "true" if force else None}
+        try:
+            answer = await self._transport.write("PATCH", path, patch, query=query, content_type=kind.value)
+        except Invalid as error:
+            if kind is PatchKind.JSON and not error.details and _has_test(patch):
+                # The server has no other word for a test that failed.
+                raise Conflict(error.status, error.reason, "a test of the JSON patch does not hold") from error
+            raise
         return _decoded(answer, decode)
 
     async def delete(
@@ -265,6 +268,10 @@ class ApiClient:
                 *lines, rest = (rest + chunk).split(b"\n")
                 if lines:
                     yield [_event(line) for line in lines if line]
+
+
+def _has_test(patch: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> bool:
+    return not isinstance(patch, Mapping) and any(operation.get("op") == "test" for operation in patch)
 
 
 class _Kind(msgspec.Struct):

@@ -114,6 +114,8 @@ def error_from_answer(status: int, payload: bytes, retry_after: str | None = Non
     message = word.message or payload[:500].decode(errors="replace").strip() or reason
     if status == 409 and reason == "AlreadyExists":
         return AlreadyExists(status, reason, message, word.details)
+    if status == 422 and _is_about_uid(word.details):
+        return Conflict(status, reason, message, word.details)
     if status == 429:
         return TooManyRequests(status, reason, message, word.details, _seconds(retry_after, word.details))
     kind = _BY_STATUS.get(status, ServerError if status >= 500 else ApiError)
@@ -124,6 +126,14 @@ def error_from_status(status: bytes | msgspec.Raw) -> ApiError:
     """The typed error for a Status object that came inside a watch stream (an ERROR event)."""
     payload = bytes(status)
     return error_from_answer(_status_object(payload).code or 500, payload)
+
+
+def _is_about_uid(details: Mapping[str, Any] | None) -> bool:
+    """A patch that names another UID is answered as an attempt to change it; as a precondition it did not hold."""
+    causes = (details or {}).get("causes")
+    return isinstance(causes, list) and any(
+        isinstance(cause, Mapping) and cause.get("field") == "metadata.uid" for cause in causes
+    )
 
 
 def _status_object(payload: bytes) -> _Status:
