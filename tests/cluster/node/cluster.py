@@ -104,21 +104,20 @@ class NodeCluster:
         one that has to be made is kept). Without it, an old one is replaced. Raises PrerequisiteError, TimeoutError
         or CommandFailedError, and leaves nothing then.
         """
-        self._runs.recover()
-        if reuse and self._adopt():
-            return
-        self.stop()
-        if keep or reuse:
-            with self._runs.keep(self.name) as folder:
-                self._create(folder)
-        else:
+        self._held.close()
+        with contextlib.ExitStack() as undo:
             # Two clusters of one name would have containers of one name.
-            self._held.enter_context(self.cache.lock(f"cluster-{self.name}"))
-            folder = self._held.enter_context(self._runs.own())
-            with contextlib.ExitStack() as undo:
-                undo.callback(self._held.close)
-                self._create(folder)
-                undo.pop_all()
+            undo.enter_context(self.cache.lock(f"cluster-{self.name}"))
+            self._runs.recover()
+            if reuse and self._adopt():
+                return
+            self.stop()
+            if keep or reuse:
+                with self._runs.keep(self.name) as folder:
+                    self._create(folder)
+            else:
+                self._create(undo.enter_context(self._runs.own()))
+                self._held = undo.pop_all()
 
     def stop(self) -> None:
         """Remove the cluster and all that it made; nothing happens if there is none."""
@@ -127,14 +126,17 @@ class NodeCluster:
         self._folder = self._runs.kept(self.name)
         self.__dict__.pop("supply", None)
 
-    def nodes(self) -> list[str]:
-        """Return the names of the nodes that are Ready; empty when there is no cluster that answers."""
+    def status(self) -> str | None:
+        """Return a line that says which nodes are Ready, or None when there is no kept cluster of this name."""
+        if not self.kubeconfig.exists():
+            return None
         ready = '{range .items[*]}{.metadata.name}={.status.conditions[?(@.type=="Ready")].status} {end}'
         try:
             printed = self._kubectl("get", "nodes", "--request-timeout=5s", f"--output=jsonpath={ready}")
         except CommandFailedError:
-            return []
-        return [word.removesuffix("=True") for word in printed.split() if word.endswith("=True")]
+            return f"{self.name}: the API server does not answer; KUBECONFIG={self.kubeconfig}"
+        nodes = [word.removesuffix("=True") for word in printed.split() if word.endswith("=True")]
+        return f"{self.name}: Ready are {', '.join(nodes) or 'no nodes'}; KUBECONFIG={self.kubeconfig}"
 
     def load_image(self, tag: str) -> None:
         """Copy an image from the engine to the workers, where pods run."""

@@ -25,7 +25,10 @@ SYSCTLS = (
 
 _ENGINE_RULE = re.compile(r"DOCKER|\bbr-[0-9a-f]{12}\b")
 _FAMILIES = ("iptables", "ip6tables")
-_FOLDERS = (Path("/lib/modules"), Path("/run/docker/plugins"), Path("/run/docker"))
+_FOLDERS = tuple(
+    Path(name)
+    for name in ("/lib/modules", "/run/docker/plugins", "/run/docker", "/run/containerd/s", "/run/containerd")
+)
 """Made by the engine, the first because kind mounts it into its nodes."""
 
 

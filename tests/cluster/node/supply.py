@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Protocol
 
 from tests.cluster.cache import Cache
-from tests.cluster.gobuild import go_binaries
+from tests.cluster.gobuild import go_binaries, is_built, module_source
 from tests.cluster.node import base_image, node_image, ray_image
 from tests.cluster.node.docker import Docker
 from tests.cluster.node.own_engine import OwnEngine
@@ -97,9 +97,11 @@ class BuiltSupply:
     def prepare_cluster(self) -> None:
         """Build the images that the cache lacks, the Go programs at the same time, and load the node image."""
         install_packages(self._steps)
-        with ThreadPoolExecutor(1) as beside:
+        with ThreadPoolExecutor(2) as beside:
             python_images = beside.submit(self._build_python_images)
+            modules = beside.submit(self._fetch_modules)
             go_binaries([*node_image.ALL_PROGRAMS, "kind"], cache=self._cache, steps=self._steps)
+            modules.result()
             self.ray_archive, base = python_images.result()
         node = node_image.node_image(self._cache, self._steps)
         self.start_engine()
@@ -114,6 +116,12 @@ class BuiltSupply:
     def stop_engine(self) -> None:
         """Stop it if it has no containers, and undo what it did to the machine."""
         self._engine.stop_if_idle()
+
+    def _fetch_modules(self) -> None:
+        """Fetch the modules of programs that come after Kubernetes, while that is built: one needs the network only."""
+        for group in ("coredns", "crictl", "kind"):
+            if not is_built([group], cache=self._cache):
+                module_source(group, cache=self._cache, steps=self._steps)
 
     def _build_python_images(self) -> tuple[Path, Path]:
         ray = ray_image.ray_image(self._cache, self._steps)
