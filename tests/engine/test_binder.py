@@ -6,12 +6,12 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any, cast
 
 import pytest
-from muster.scheduler.outcome import Binding
 
 from muster.engine.backoff import Backoff
 from muster.engine.binder import Binder, Patience
 from muster.kube.errors import ApiError, Conflict, Forbidden, Invalid, ServerError, TooManyRequests, Unreachable
 from muster.kube.objects import Pod
+from muster.scheduler.outcome import Binding
 from tests.engine.manual_clock import ManualClock, settle
 from tests.engine.pod_manifests import pod
 from tests.engine.scripted_api import Fault, ScriptedApi, Store, failing

@@ -111,7 +111,6 @@ class Execution:
         self.pod_groups.update(outcome.pod_groups)
         self.queues.update(outcome.queues)
         self.pod_conditions.update(outcome.pods)
-        self.pod_conditions.forget(outcome.bindings)
         self.evictor.post(outcome.evictions)
         gangs: defaultdict[str, list[Binding]] = defaultdict(list)
         for binding in outcome.bindings:

@@ -66,7 +66,6 @@ class Mirror:
             wake,
             partial(self._complain, PODS),
             identify=lambda pod: pod.metadata.uid,
-            matters=task_matters,
         )
         self._nodes: Reflection[Node, NodeSpec] = Reflection(
             node_spec, cache.set_node, cache.remove_node, wake, partial(self._complain, NODES)
@@ -128,11 +127,6 @@ class Mirror:
 
     def _warn(self, about: ObjectReference, problem: str) -> None:
         self._recorder.event(about, "Warning", f"Invalid{about.kind}", problem, "Scheduling")
-
-
-def task_matters(old: TaskSpec, new: TaskSpec) -> bool:
-    """Whether more has changed than what we ourselves say about the pod."""
-    return replace(old, verdict=new.verdict) != new
 
 
 def queue_matters(old: QueueSpec, new: QueueSpec) -> bool:

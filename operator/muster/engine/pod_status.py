@@ -7,7 +7,7 @@ at: a binding that comes between makes it void.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from muster.engine.clock import Clock
@@ -19,7 +19,6 @@ from muster.kube.errors import Conflict
 from muster.kube.informer import Informer
 from muster.kube.objects import Pod
 from muster.kube.resource import PODS
-from muster.scheduler.outcome import Binding
 from muster.scheduler.specs import PodVerdict
 
 WORDING_DELAY: Final = 10.0
@@ -51,11 +50,6 @@ class PodConditionWriter:
             else:
                 self.queue.put(key)
 
-    def forget(self, bindings: Iterable[Binding]) -> None:
-        """Pass over what was to be said of pods that are being bound now; the binding sets the condition."""
-        for binding in bindings:
-            self._wanted.pop(f"{binding.namespace}/{binding.pod}", None)
-
     def _shown(self, key: str) -> Pod | None:
         namespace, _, name = key.partition("/")
         return self._pods.get(namespace, name)
@@ -66,15 +60,19 @@ class PodConditionWriter:
             self._wanted.pop(key, None)
             return
         patch = pod_condition_patch(shown, wanted[1], self._clock.now())
-        if patch is None:
-            return
+        if patch is not None:
+            await self._patch(shown, patch)
+        if self._wanted.get(key) is wanted:
+            del self._wanted[key]
+
+    async def _patch(self, shown: Pod, patch: dict[str, Any]) -> None:
         meta, kind = shown.metadata, PatchKind.STRATEGIC
         try:
             written = await self._client.patch(
                 PODS, meta.namespace, meta.name, patch, kind=kind, subresource="status", decode=Pod
             )
         except Conflict:
-            self._pods.record(await self._client.get(PODS, meta.namespace or "", meta.name, decode=Pod))
+            self._pods.record(await self._client.get(PODS, meta.namespace, meta.name, decode=Pod))
             raise
         self._pods.record(written)
 

@@ -78,10 +78,13 @@ class PodGroupWriter:
         if shown is None or wanted is None or shown.metadata.uid != wanted[0]:
             self._wanted.pop(key, None)
             return
-        status = wanted[1]
-        patch = pod_group_patch(shown, status, self._clock.now())
-        if patch is None:
-            return
+        patch = pod_group_patch(shown, wanted[1], self._clock.now())
+        if patch is not None:
+            self._announce(shown, await self._patch(shown, patch), wanted[1])
+        if self._wanted.get(key) is wanted:
+            del self._wanted[key]
+
+    async def _patch(self, shown: PodGroup, patch: dict[str, Any]) -> PodGroup:
         meta = shown.metadata
         try:
             written = await self._client.patch(PODGROUPS, meta.namespace, meta.name, patch, decode=PodGroup)
@@ -89,7 +92,7 @@ class PodGroupWriter:
             self._pod_groups.record(await self._client.get(PODGROUPS, meta.namespace, meta.name, decode=PodGroup))
             raise
         self._pod_groups.record(written)
-        self._announce(shown, written, status)
+        return written
 
     def _announce(self, before: PodGroup, after: PodGroup, status: PodGroupStatus) -> None:
         about = reference(PODGROUPS, after.metadata)

@@ -42,8 +42,12 @@ class QueueWriter:
             self._wanted.pop(name, None)
             return
         patch = queue_patch(shown, wanted)
-        if patch is None:
-            return
+        if patch is not None:
+            await self._patch(name, patch)
+        if self._wanted.get(name) is wanted:
+            del self._wanted[name]
+
+    async def _patch(self, name: str, patch: dict[str, Any]) -> None:
         try:
             written = await self._client.patch(QUEUES, None, name, patch, subresource="status", decode=Queue)
         except Conflict:

@@ -1,0 +1,214 @@
+from __future__ import annotations
+
+from typing import Any, cast
+
+import msgspec
+import pytest
+
+from muster.engine.mirror import EngineInformers, Mirror
+from muster.kube.events import ObjectReference
+from muster.kube.malformed import MalformedObject
+from muster.kube.objects import Node, Pod, PodGroup, PriorityClass, Queue
+from muster.kube.resource import PODGROUPS
+from muster.kube.store import Store
+from muster.scheduler.specs import Phase
+from tests.engine.pod_manifests import pod
+
+GATE = "muster.dev/gang"
+
+
+class Model:
+    """Notes what a SchedulerCache was told."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[str, Any]] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda argument: self.told.append((name, argument))
+
+    def calls(self) -> list[str]:
+        found = [name for name, _ in self.told]
+        self.told.clear()
+        return found
+
+
+class Cluster:
+    """Stores in place of informers, the mirror on them, and what came of it."""
+
+    def __init__(self) -> None:
+        self.model = Model()
+        self.wakes = 0
+        self.events: list[tuple[str, str, str]] = []
+        self.pods: Store[Pod] = Store("Pod")
+        self.nodes: Store[Node] = Store("Node")
+        self.pod_groups: Store[PodGroup] = Store("PodGroup")
+        self.queues: Store[Queue] = Store("Queue")
+        self.mirror = Mirror(cast(Any, self.model), cast(Any, self), self._wake, scheduler_names=("muster",), gate=GATE)
+        stores: list[Any] = [self.pods, self.nodes, self.pod_groups, self.queues]
+        self.mirror.attach(EngineInformers(*stores, cast(Any, Store[PriorityClass]("PriorityClass"))))
+
+    def _wake(self) -> None:
+        self.wakes += 1
+
+    def event(self, about: ObjectReference, kind: str, reason: str, message: str, action: str) -> None:
+        self.events.append((f"{about.kind} {about.name}", reason, message))
+
+    def woken(self) -> bool:
+        found, self.wakes = bool(self.wakes), 0
+        return found
+
+
+def pod_group(
+    version: int, min_member: int = 1, min_resources: dict[str, Any] | None = None, **status: Any
+) -> PodGroup:
+    meta = {"name": "pg", "namespace": "ns", "uid": "u", "resourceVersion": str(version)}
+    spec = {"minMember": min_member, "minResources": min_resources}
+    return msgspec.convert({"metadata": meta, "spec": spec, "status": status}, type=PodGroup)
+
+
+def queue(version: int, *, weight: int = 1, **status: Any) -> Queue:
+    meta = {"name": "q", "resourceVersion": str(version)}
+    return msgspec.convert({"metadata": meta, "spec": {"weight": weight}, "status": status}, type=Queue)
+
+
+def node(version: int, cpu: str = "1", heartbeat: str = "") -> Node:
+    condition = {"type": "Ready", "status": "True", "lastTransitionTime": heartbeat}
+    meta = {"name": "n", "resourceVersion": str(version)}
+    return msgspec.convert(
+        {"metadata": meta, "status": {"allocatable": {"cpu": cpu}, "conditions": [condition]}}, type=Node
+    )
+
+
+UNSCHEDULABLE = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "m"}
+READY = {"type": "Ready", "status": "True"}
+
+# what was there, what comes: what the model hears, and whether a cycle is due
+POD_CHANGES: dict[str, tuple[Pod, Pod, list[str], bool]] = {
+    "bound": (pod(), pod(node="n", version=2), ["set_task"], True),
+    "our gate removed": (pod(gates=(GATE,)), pod(version=2), [], False),
+    "another's gate removed": (pod(gates=("other",)), pod(version=2), ["set_task"], True),
+    "ready": (pod(node="n"), pod(node="n", version=2, status={"conditions": [READY]}), [], False),
+    "our own word on it": (pod(), pod(version=2, status={"conditions": [UNSCHEDULABLE]}), [], False),
+    "succeeded": (pod(node="n"), pod(node="n", phase="Succeeded", version=2), ["set_task"], True),
+    "going": (pod(node="n"), pod(node="n", deleted=True, version=2), ["set_task"], True),
+    "made anew": (pod(), pod(uid="another", version=2), ["remove_task", "set_task"], True),
+    "unreadable now": (pod(), pod(requests={"cpu": "x"}, version=2), ["remove_task"], True),
+}
+
+
+@pytest.mark.parametrize(("before", "after", "calls", "wakes"), POD_CHANGES.values(), ids=POD_CHANGES.keys())
+def test_the_model_hears_of_a_pod_what_matters(before: Pod, after: Pod, calls: list[str], wakes: bool) -> None:
+    cluster = Cluster()
+    cluster.pods.put(before)
+    assert (cluster.model.calls(), cluster.woken()) == (["set_task"], True)
+    cluster.pods.put(after)
+    assert (cluster.model.calls(), cluster.woken()) == (calls, wakes)
+
+
+def test_a_deleted_pod_leaves_the_model() -> None:
+    cluster = Cluster()
+    cluster.pods.put(pod())
+    cluster.pods.remove("default/p")
+    assert cluster.model.told[-1] == ("remove_task", "uid-p")
+
+
+def test_a_pod_that_is_none_of_our_business_is_not_mentioned() -> None:
+    cluster = Cluster()
+    cluster.pods.put(pod(scheduler="default-scheduler"))
+    cluster.pods.remove("default/p")
+    assert (cluster.model.calls(), cluster.woken()) == ([], False)
+
+
+def test_another_s_pod_frees_its_node_when_it_ends() -> None:
+    cluster = Cluster()
+    cluster.pods.put(pod(scheduler="default-scheduler", node="n", phase="Running"))
+    cluster.pods.put(pod(scheduler="default-scheduler", node="n", phase="Succeeded", version=2))
+    assert cluster.model.calls() == ["set_task", "remove_task"]
+
+
+PENDING = {"phase": "Pending"}
+CONDITION = {"type": "Unschedulable", "status": "True"}
+GROUP_CHANGES: dict[str, tuple[PodGroup, list[str], bool]] = {
+    "its spec": (pod_group(2, min_member=2, **PENDING), ["set_pod_group"], True),
+    "its phase": (pod_group(2, phase="Inqueue"), ["set_pod_group"], True),
+    "our condition": (pod_group(2, conditions=[CONDITION], **PENDING), ["set_pod_group"], False),
+    "our counters": (pod_group(2, running=1, **PENDING), ["set_pod_group"], False),
+    "nothing of it": (pod_group(2, **PENDING), [], False),
+}
+
+
+@pytest.mark.parametrize(("after", "calls", "wakes"), GROUP_CHANGES.values(), ids=GROUP_CHANGES.keys())
+def test_the_model_hears_of_a_pod_group_what_matters(after: PodGroup, calls: list[str], wakes: bool) -> None:
+    cluster = Cluster()
+    cluster.pod_groups.put(pod_group(1, **PENDING))
+    assert (cluster.model.calls(), cluster.woken()) == (["set_pod_group"], True)
+    cluster.pod_groups.put(after)
+    assert (cluster.model.calls(), cluster.woken()) == (calls, wakes)
+
+
+def test_a_queue_s_account_wakes_nobody() -> None:
+    cluster = Cluster()
+    cluster.queues.put(queue(1))
+    assert (cluster.model.calls(), cluster.woken()) == (["set_queue"], True)
+    cluster.queues.put(queue(2, allocated={"cpu": "1"}))
+    assert (cluster.model.calls(), cluster.woken()) == (["set_queue"], False)
+    cluster.queues.put(queue(3, weight=2, allocated={"cpu": "1"}))
+    assert (cluster.model.calls(), cluster.woken()) == (["set_queue"], True)
+
+
+def test_a_node_s_heartbeat_is_no_news() -> None:
+    cluster = Cluster()
+    cluster.nodes.put(node(1, heartbeat="2026-01-01T00:00:00Z"))
+    assert cluster.woken()
+    cluster.model.calls()
+    cluster.nodes.put(node(2, heartbeat="2026-01-01T00:05:00Z"))
+    assert (cluster.model.calls(), cluster.woken()) == ([], False)
+    cluster.nodes.put(node(3, cpu="2"))
+    assert (cluster.model.calls(), cluster.woken()) == (["set_node"], True)
+
+
+def test_one_bad_object_is_named_and_the_others_go_on() -> None:
+    cluster = Cluster()
+    cluster.pods.put(pod("bad", requests={"cpu": "x"}))
+    cluster.pods.put(pod("good"))
+    assert [spec.name for _, spec in cluster.model.told] == ["good"]
+    ((about, reason, message),) = cluster.events
+    assert (about, reason) == ("Pod bad", "InvalidPod")
+    assert message.startswith("spec.containers[0].resources.requests[cpu]:")
+
+
+def test_a_bad_pod_group_is_named_and_stays_with_its_problem_until_it_is_mended() -> None:
+    cluster = Cluster()
+    cluster.pod_groups.put(pod_group(1, min_resources={"cpu": "lots"}))
+    cluster.pod_groups.put(pod_group(2, min_resources={"cpu": "1"}))
+    first, second = (spec for _, spec in cluster.model.told)
+    assert first.problem.startswith("spec.minResources[cpu]:")
+    assert second.problem == ""
+    assert [event[:2] for event in cluster.events] == [("PodGroup pg", "InvalidPodGroup")]
+
+
+def test_a_pod_group_that_cannot_be_read_is_named_and_stays_with_its_problem() -> None:
+    cluster = Cluster()
+    malformed = MalformedObject(PODGROUPS, "ns", "pg", "spec.minMember: Expected int, got str", "u", "1")
+    cluster.mirror.on_malformed(malformed)
+    ((call, spec),) = cluster.model.told
+    assert (call, spec.key, spec.problem) == ("set_pod_group", "ns/pg", "spec.minMember: Expected int, got str")
+    assert cluster.events == [("PodGroup pg", "InvalidPodGroup", "spec.minMember: Expected int, got str")]
+    cluster.pod_groups.put(pod_group(2, phase="Pending"))
+    assert cluster.model.told[-1][1].phase is Phase.PENDING
+
+
+def test_a_closed_mirror_says_nothing_more() -> None:
+    cluster = Cluster()
+    cluster.mirror.close()
+    cluster.pods.put(pod())
+    assert (cluster.model.calls(), cluster.woken()) == ([], False)
+
+
+def test_what_was_there_before_the_mirror_is_told_first() -> None:
+    store: Store[Pod] = Store("Pod")
+    store.put(pod())
+    cluster = Cluster()
+    empty: list[Any] = [Store("x") for _ in range(4)]
+    cluster.mirror.attach(EngineInformers(cast(Any, store), *empty))
+    assert cluster.model.calls() == ["set_task"]

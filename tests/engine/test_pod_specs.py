@@ -1,0 +1,173 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from muster.engine.amounts import TranslationError
+from muster.engine.pod_specs import task_spec
+from muster.kube.objects import Pod
+from muster.scheduler.constraints import (
+    Operator,
+    PodConstraints,
+    PreferredTerm,
+    Requirement,
+    SelectorTerm,
+    Toleration,
+)
+from muster.scheduler.resources import Resources
+from muster.scheduler.specs import PodVerdict, TaskSpec, TaskStatus
+from tests.engine.pod_manifests import pod
+
+GATE = "muster.dev/gang"
+UNSCHEDULABLE = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "no room"}
+GATED = {"type": "PodScheduled", "status": "False", "reason": "SchedulingGated"}
+
+
+def translated(given: Pod) -> TaskSpec | None:
+    return task_spec(given, scheduler_names=("muster", "volcano"), gate=GATE)
+
+
+def spec_of(given: Pod) -> TaskSpec:
+    found = translated(given)
+    assert found is not None
+    return found
+
+
+def test_a_gated_member_of_a_gang_is_a_pending_task() -> None:
+    given = pod("p", namespace="ns", group="pg", role="workers", gates=(GATE,), requests={"cpu": "2", "memory": "1Ki"})
+    request = Resources(2000, 1024, {"pods": 1})
+    assert translated(given) == TaskSpec(
+        uid="uid-p",
+        namespace="ns",
+        name="p",
+        job="ns/pg",
+        role="workers",
+        request=request,
+        init_request=request,
+        creation=1767225600.0,
+        status=TaskStatus.PENDING,
+    )
+
+
+STATUSES: dict[str, tuple[dict[str, Any], TaskStatus]] = {
+    "pending": ({}, TaskStatus.PENDING),
+    "a pod that no kubelet has seen has no phase": ({"phase": ""}, TaskStatus.PENDING),
+    "bound": ({"node": "n"}, TaskStatus.BOUND),
+    "running": ({"node": "n", "phase": "Running"}, TaskStatus.RUNNING),
+    "running and going": ({"node": "n", "phase": "Running", "deleted": True}, TaskStatus.RELEASING),
+    "bound and going": ({"node": "n", "deleted": True}, TaskStatus.RELEASING),
+    "pending and going": ({"deleted": True}, TaskStatus.RELEASING),
+    "succeeded": ({"node": "n", "phase": "Succeeded"}, TaskStatus.SUCCEEDED),
+    "failed": ({"node": "n", "phase": "Failed"}, TaskStatus.FAILED),
+    "failed and going": ({"node": "n", "phase": "Failed", "deleted": True}, TaskStatus.FAILED),
+    "out of reach": ({"node": "n", "phase": "Unknown"}, TaskStatus.UNKNOWN),
+}
+
+
+@pytest.mark.parametrize(("given", "status"), STATUSES.values(), ids=STATUSES.keys())
+def test_the_status_follows_phase_node_and_deletion(given: dict[str, Any], status: TaskStatus) -> None:
+    assert spec_of(pod(**given)).status is status
+
+
+KNOWN: dict[str, tuple[Pod, bool]] = {
+    "ours, waiting": (pod(), True),
+    "under Volcano's name too": (pod(scheduler="volcano"), True),
+    "ours, ended": (pod(node="n", phase="Succeeded"), True),
+    "another's, waiting": (pod(scheduler="default-scheduler"), False),
+    "another's, on a node": (pod(scheduler="default-scheduler", node="n", phase="Running"), True),
+    "another's, ended": (pod(scheduler="default-scheduler", node="n", phase="Failed"), False),
+}
+
+
+@pytest.mark.parametrize(("given", "known"), KNOWN.values(), ids=KNOWN.keys())
+def test_the_model_knows_our_pods_and_whatever_fills_a_node(given: Pod, known: bool) -> None:
+    assert (translated(given) is not None) is known
+
+
+def test_the_pod_of_another_scheduler_is_in_no_gang_of_ours() -> None:
+    found = spec_of(pod(scheduler="default-scheduler", node="n", group="pg"))
+    assert (found.ours, found.job) == (False, "")
+
+
+FIELDS: dict[str, tuple[Pod, str, Any]] = {
+    "no group": (pod(), "job", ""),
+    "role from the label": (pod(labels={"volcano.sh/task-spec": "head"}), "role", "head"),
+    "role: the annotation goes first": (pod(role="a", labels={"volcano.sh/task-spec": "b"}), "role", "a"),
+    "priority: 1 without any": (pod(), "priority", 1),
+    "priority of the pod": (pod(priority=7), "priority", 7),
+    "priority: 0 is a priority": (pod(priority=0), "priority", 0),
+    "priority: annotation first": (pod(priority=7, annotations={"volcano.sh/task-priority": "9"}), "priority", 9),
+    "priority: bad annotation": (pod(priority=7, annotations={"volcano.sh/task-priority": "high"}), "priority", 7),
+    "our gate alone does not hold it back": (pod(gates=(GATE,)), "gated", False),
+    "another's gate does": (pod(gates=(GATE, "example.com/quota")), "gated", True),
+    "preemptable by default": (pod(), "preemptable", True),
+    "not preemptable": (pod(annotations={"volcano.sh/preemptable": "false"}), "preemptable", False),
+    "preemptable by label": (pod(labels={"volcano.sh/preemptable": "T"}), "preemptable", True),
+    "preemptable: what is no truth value means no": (pod(labels={"volcano.sh/preemptable": "y"}), "preemptable", False),
+    "never preempts": (pod(preemptionPolicy="Never"), "preemption_policy_never", True),
+    "preempts": (pod(preemptionPolicy="PreemptLowerPriority"), "preemption_policy_never", False),
+    "queue of its own": (pod(annotations={"scheduling.volcano.sh/queue-name": "q"}), "queue", "q"),
+    "priority class": (pod(priorityClassName="high"), "priority_class", "high"),
+    "says nothing yet": (pod(status={"conditions": [GATED]}), "verdict", None),
+    "says Unschedulable": (
+        pod(status={"conditions": [UNSCHEDULABLE]}),
+        "verdict",
+        PodVerdict("Pending", "Unschedulable", "no room"),
+    ),
+}
+
+
+@pytest.mark.parametrize(("given", "field", "value"), FIELDS.values(), ids=FIELDS.keys())
+def test_a_field_is_read_from_where_kubernetes_and_volcano_put_it(given: Pod, field: str, value: Any) -> None:
+    assert getattr(spec_of(given), field) == value
+
+
+def test_constraints_are_translated_whole() -> None:
+    zone = {"key": "zone", "operator": "In", "values": ["a", "b"]}
+    required = {
+        "nodeSelectorTerms": [{"matchExpressions": [zone]}, {"matchFields": [{**zone, "key": "metadata.name"}]}]
+    }
+    preferred = [{"weight": 5, "preference": {"matchExpressions": [{"key": "ssd", "operator": "Exists"}]}}]
+    affinity = {
+        "nodeAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": required,
+            "preferredDuringSchedulingIgnoredDuringExecution": preferred,
+        }
+    }
+    tolerations = [{"operator": "Exists"}, {"key": "gpu", "value": "yes", "effect": "NoSchedule"}]
+    given = pod(nodeSelector={"b": "2", "a": "1"}, affinity=affinity, tolerations=tolerations)
+    assert spec_of(given).scheduling == PodConstraints(
+        node_selector=(("a", "1"), ("b", "2")),
+        required=(
+            SelectorTerm(labels=(Requirement("zone", Operator.IN, ("a", "b")),)),
+            SelectorTerm(fields=(Requirement("metadata.name", Operator.IN, ("a", "b")),)),
+        ),
+        preferred=(PreferredTerm(5, SelectorTerm(labels=(Requirement("ssd", Operator.EXISTS),))),),
+        tolerations=(Toleration(operator="Exists"), Toleration("gpu", "Equal", "yes", "NoSchedule")),
+    )
+
+
+def required_term(**term: Any) -> dict[str, Any]:
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}}
+
+
+TERM = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0]"
+BROKEN: dict[str, tuple[Pod, str]] = {
+    "amount": (pod(requests={"cpu": "much"}), "spec.containers[0].resources.requests[cpu]"),
+    "operator": (
+        pod(affinity=required_term(matchExpressions=[{"key": "a", "operator": "Near"}])),
+        f"{TERM}.matchExpressions[0].operator",
+    ),
+    "field": (
+        pod(affinity=required_term(matchFields=[{"key": "metadata.uid", "operator": "In"}])),
+        f"{TERM}.matchFields[0].key",
+    ),
+}
+
+
+@pytest.mark.parametrize(("given", "path"), BROKEN.values(), ids=BROKEN.keys())
+def test_a_pod_that_cannot_be_translated_is_refused_by_its_field(given: Pod, path: str) -> None:
+    with pytest.raises(TranslationError) as caught:
+        translated(given)
+    assert caught.value.path == path

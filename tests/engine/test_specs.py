@@ -1,0 +1,231 @@
+"""Nodes, PodGroups, queues and priority classes."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+
+from muster.engine.amounts import TranslationError
+from muster.engine.node_specs import node_spec
+from muster.engine.podgroup_specs import pod_group_spec
+from muster.engine.queue_specs import priority_class_spec, queue_spec
+from muster.kube.objects import Node, PodGroup, PriorityClass, Queue
+from muster.scheduler.constraints import PodConstraints, Taint
+from muster.scheduler.resources import Resources
+from muster.scheduler.specs import (
+    Companion,
+    Condition,
+    NodeSpec,
+    Phase,
+    PodGroupSpec,
+    PriorityClassSpec,
+    QueueSpec,
+    QueueState,
+)
+
+CREATED = "2026-01-01T00:00:00Z"
+CREATED_SECONDS = 1767225600.0
+
+
+def node(allocatable: dict[str, Any], **parts: Any) -> Node:
+    status = {"allocatable": allocatable, "conditions": parts.pop("conditions", [])}
+    manifest = {"metadata": {"name": "n", "labels": {"a": "b"}}, "spec": parts, "status": status}
+    return msgspec.convert(manifest, type=Node)
+
+
+def test_a_node_offers_its_allocatable_amounts() -> None:
+    given = node(
+        {"cpu": "4", "memory": "1Gi", "pods": "110", "nvidia.com/gpu": "2", "ephemeral-storage": "10"},
+        unschedulable=True,
+        taints=[{"key": "k", "effect": "NoSchedule"}],
+    )
+    assert node_spec(given) == NodeSpec(
+        name="n",
+        allocatable=Resources(4000, 1024**3, {"pods": 110, "nvidia.com/gpu": 2000, "ephemeral-storage": 10_000}),
+        labels={"a": "b"},
+        taints=(Taint("k", "", "NoSchedule"),),
+        unschedulable=True,
+    )
+
+
+def test_what_a_node_offers_never_rounds_up() -> None:
+    offered = node_spec(node({"cpu": "1999999u", "memory": "1500m", "x": "1m", "y": "100u"})).allocatable
+    assert (offered.milli_cpu, offered.memory, offered.scalars) == (1999, 1, {"x": 1, "y": 0})
+
+
+READINESS: dict[str, tuple[list[dict[str, str]], bool]] = {
+    "no word": ([], True),
+    "ready": ([{"type": "Ready", "status": "True"}], True),
+    "not ready": ([{"type": "Ready", "status": "False"}], False),
+    "out of reach": ([{"type": "Ready", "status": "Unknown"}], False),
+    "another condition": ([{"type": "DiskPressure", "status": "False"}], True),
+}
+
+
+@pytest.mark.parametrize(("conditions", "ready"), READINESS.values(), ids=READINESS.keys())
+def test_a_node_is_ready_unless_it_says_otherwise(conditions: list[dict[str, str]], ready: bool) -> None:
+    assert node_spec(node({}, conditions=conditions)).ready is ready
+
+
+def test_a_node_with_an_amount_that_is_none_is_refused_by_its_field() -> None:
+    with pytest.raises(TranslationError, match=r"status.allocatable\[cpu\]"):
+        node_spec(node({"cpu": "four"}))
+
+
+def pod_group(spec: dict[str, Any], status: dict[str, Any] | None = None, **annotations: str) -> PodGroup:
+    notes = {f"muster.dev/{key.replace('_', '-')}": text for key, text in annotations.items()}
+    meta = {"name": "pg", "namespace": "ns", "uid": "u", "creationTimestamp": CREATED, "annotations": notes}
+    return msgspec.convert({"metadata": meta, "spec": spec, "status": status or {}}, type=PodGroup)
+
+
+def test_a_pod_group_is_translated_whole() -> None:
+    condition = {
+        "type": "Unschedulable",
+        "status": "True",
+        "reason": "r",
+        "message": "m",
+        "lastTransitionTime": CREATED,
+    }
+    given = pod_group(
+        {
+            "minMember": 3,
+            "minTaskMember": {"workers": 2},
+            "queue": "q",
+            "priorityClassName": "high",
+            "minResources": {"cpu": "3", "pods": "3"},
+        },
+        {"phase": "Inqueue", "conditions": [condition], "running": 1, "succeeded": 2, "failed": 3},
+        companion_nodes='{"submittergroup": "n"}',
+        broken_since=CREATED,
+    )
+    assert pod_group_spec(given) == PodGroupSpec(
+        namespace="ns",
+        name="pg",
+        uid="u",
+        min_member=3,
+        min_task_member={"workers": 2},
+        min_resources=Resources(3000, 0, {"pods": 3}),
+        queue="q",
+        priority_class="high",
+        creation=CREATED_SECONDS,
+        phase=Phase.INQUEUE,
+        conditions=(Condition("Unschedulable", True, "r", "m"),),
+        running=1,
+        succeeded=2,
+        failed=3,
+        companion_nodes={"submittergroup": "n"},
+        broken_since=CREATED_SECONDS,
+    )
+
+
+def test_what_a_pod_group_does_not_say_has_volcano_s_meaning() -> None:
+    found = pod_group_spec(pod_group({}))
+    assert (found.queue, found.phase, found.min_resources, found.min_member) == ("default", None, None, 0)
+
+
+@pytest.mark.parametrize("phase", ["", "Nonsense"])
+def test_a_phase_that_is_none_reads_as_absent(phase: str) -> None:
+    assert pod_group_spec(pod_group({}, {"phase": phase})).phase is None
+
+
+def test_a_companion_is_what_its_pod_will_ask_for() -> None:
+    spec = {"containers": [{"resources": {"limits": {"cpu": "50m"}}}], "nodeSelector": {"a": "b"}}
+    given = pod_group({}, companions=json.dumps([{"role": "submittergroup", "podSpec": spec}]))
+    request = Resources(50, 0, {"pods": 1})
+    expected = Companion("submittergroup", request, request, PodConstraints(node_selector=(("a", "b"),)))
+    assert pod_group_spec(given).companions == (expected,)
+
+
+COMPANIONS = "metadata.annotations[muster.dev/companions]"
+PROBLEMS: dict[str, tuple[PodGroup, str]] = {
+    "amount": (pod_group({"minResources": {"cpu": "3 cores"}}), "spec.minResources[cpu]"),
+    "negative amount": (pod_group({"minResources": {"memory": "-1Gi"}}), "spec.minResources[memory]"),
+    "negative minMember": (pod_group({"minMember": -1}), "spec.minMember"),
+    "negative minTaskMember": (pod_group({"minTaskMember": {"w": -1}}), "spec.minTaskMember[w]"),
+    "companions that are not JSON": (pod_group({}, companions="{"), COMPANIONS),
+    "companions of another shape": (pod_group({}, companions='[{"role": 1}]'), COMPANIONS),
+    "a companion's amount": (
+        pod_group(
+            {},
+            companions='[{"role": "s", "podSpec": {"containers": [{"resources": {"requests": {"cpu": "x"}}}]}}]',
+        ),
+        f"{COMPANIONS}[0].podSpec.containers[0].resources.requests[cpu]",
+    ),
+}
+
+
+@pytest.mark.parametrize(("given", "path"), PROBLEMS.values(), ids=PROBLEMS.keys())
+def test_a_pod_group_that_cannot_be_used_stays_known_with_its_problem(given: PodGroup, path: str) -> None:
+    found = pod_group_spec(given)
+    assert found.problem.startswith(f"{path}:")
+    assert (found.key, found.min_resources, found.companions) == ("ns/pg", None, ())
+
+
+@pytest.mark.parametrize("text", ["", "null", "[]", '{"a": 1}', "nonsense"])
+def test_companion_nodes_that_are_no_map_count_as_none(text: str) -> None:
+    assert pod_group_spec(pod_group({}, companion_nodes=text)).companion_nodes == {}
+
+
+def queue(spec: dict[str, Any], status: dict[str, Any] | None = None) -> Queue:
+    meta = {"name": "q", "creationTimestamp": CREATED}
+    return msgspec.convert({"metadata": meta, "spec": spec, "status": status or {}}, type=Queue)
+
+
+def test_a_queue_is_translated_whole() -> None:
+    given = queue(
+        {
+            "weight": 3,
+            "capability": {"cpu": "4", "nvidia.com/gpu": 0},
+            "guarantee": {"resource": {"cpu": 1}},
+            "deserved": {"memory": "1Ki"},
+            "reclaimable": False,
+            "parent": "root",
+            "priority": 5,
+        },
+        {"state": "Closed", "allocated": {"cpu": "1500m"}},
+    )
+    assert queue_spec(given) == QueueSpec(
+        name="q",
+        weight=3,
+        capability=Resources(4000, 0, {"nvidia.com/gpu": 0}),
+        guarantee=Resources(1000),
+        deserved=Resources(0, 1024),
+        reclaimable=False,
+        parent="root",
+        state=QueueState.CLOSED,
+        priority=5,
+        creation=CREATED_SECONDS,
+        allocated=Resources(1500),
+    )
+    assert "nvidia.com/gpu" in queue_spec(given).capability.scalars, "a limit of zero is a limit"
+
+
+STATES = {None: QueueState.OPEN, "": QueueState.OPEN, "Open": QueueState.OPEN, "Closing": QueueState.CLOSING}
+
+
+@pytest.mark.parametrize(("state", "expected"), STATES.items())
+def test_a_queue_without_a_state_is_open(state: str | None, expected: QueueState) -> None:
+    found = queue_spec(queue({}, {} if state is None else {"state": state}))
+    assert (found.state, found.weight, found.reclaimable, found.allocated) == (expected, 1, True, None)
+
+
+BAD_QUEUES: dict[str, dict[str, Any]] = {
+    "spec.capability[cpu]": {"capability": {"cpu": "all"}},
+    "spec.guarantee.resource[cpu]": {"guarantee": {"resource": {"cpu": "-1"}}},
+    "spec.deserved[memory]": {"deserved": {"memory": "1GB/s"}},
+}
+
+
+@pytest.mark.parametrize(("path", "spec"), BAD_QUEUES.items())
+def test_a_queue_with_an_amount_that_is_none_is_refused_by_its_field(path: str, spec: dict[str, Any]) -> None:
+    with pytest.raises(TranslationError) as caught:
+        queue_spec(queue(spec))
+    assert caught.value.path == path
+
+
+def test_a_priority_class_is_its_value() -> None:
+    given = msgspec.convert({"metadata": {"name": "high"}, "value": 1000, "globalDefault": True}, type=PriorityClass)
+    assert priority_class_spec(given) == PriorityClassSpec("high", 1000, True)

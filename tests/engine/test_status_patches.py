@@ -1,0 +1,97 @@
+"""What is written to queues and to waiting pods."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from muster.engine.pod_status import pod_condition_patch
+from muster.engine.queue_status import queue_patch
+from muster.kube.objects import Pod, Queue
+from muster.scheduler.resources import Resources
+from muster.scheduler.specs import PodVerdict
+from tests.engine.pod_manifests import pod
+
+NOW = 1767225600.0
+NOW_TEXT = "2026-01-01T00:00:00Z"
+BEFORE = "2025-12-31T00:00:00Z"
+
+
+def queue(allocated: dict[str, Any] | None) -> Queue:
+    status = {} if allocated is None else {"allocated": allocated}
+    return msgspec.convert({"metadata": {"name": "q", "uid": "u"}, "status": status}, type=Queue)
+
+
+USED = Resources(1500, 2 * 1024**3, {"pods": 3, "nvidia.com/gpu": 2000})
+USED_TEXT = {"cpu": "1500m", "memory": "2Gi", "pods": "3", "nvidia.com/gpu": "2"}
+
+SILENT: dict[str, tuple[Queue, Resources]] = {
+    "nothing used, nothing said": (queue(None), Resources()),
+    "nothing used, and said": (queue({"cpu": "0", "memory": "0"}), Resources()),
+    "the same in other words": (queue({**USED_TEXT, "cpu": "1.5", "memory": "2048Mi"}), USED),
+}
+
+
+@pytest.mark.parametrize(("shown", "allocated"), SILENT.values(), ids=SILENT.keys())
+def test_a_queue_that_says_what_it_uses_is_not_written(shown: Queue, allocated: Resources) -> None:
+    assert queue_patch(shown, allocated) is None
+
+
+WRITTEN: dict[str, tuple[Queue, Resources, dict[str, str | None]]] = {
+    "first": (queue(None), USED, USED_TEXT),
+    "given back": (queue(USED_TEXT), Resources(), {"cpu": "0", "memory": "0", "pods": None, "nvidia.com/gpu": None}),
+    "unreadable": (queue({"cpu": "x"}), Resources(1000), {"cpu": "1", "memory": "0"}),
+}
+
+
+@pytest.mark.parametrize(("shown", "allocated", "text"), WRITTEN.values(), ids=WRITTEN.keys())
+def test_a_queue_says_exactly_what_it_uses(shown: Queue, allocated: Resources, text: dict[str, str | None]) -> None:
+    assert queue_patch(shown, allocated) == {"metadata": {"uid": "u"}, "status": {"allocated": text}}
+
+
+def saying(reason: str, message: str, *, gates: tuple[str, ...] = ()) -> Pod:
+    condition = {"type": "PodScheduled", "status": "False", "reason": reason, "message": message}
+    return pod(gates=gates, status={"conditions": [{**condition, "lastTransitionTime": BEFORE}]})
+
+
+NO_ROOM = PodVerdict("Pending", "Unschedulable", "no room")
+NOTHING = PodVerdict("Pending", "", "")
+
+
+def condition(patch: dict[str, Any] | None) -> dict[str, Any]:
+    assert patch is not None
+    assert patch["metadata"] == {"uid": "uid-p", "resourceVersion": "1"}
+    (found,) = patch["status"]["conditions"]
+    assert isinstance(found, dict)
+    return found
+
+
+def test_a_pod_says_that_more_nodes_would_help() -> None:
+    expected = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "no room"}
+    assert condition(pod_condition_patch(pod(), NO_ROOM, NOW)) == {**expected, "lastTransitionTime": NOW_TEXT}
+    gated = saying("SchedulingGated", "gates", gates=("g",))
+    assert condition(pod_condition_patch(gated, NO_ROOM, NOW)) == {**expected, "lastTransitionTime": BEFORE}
+
+
+def test_a_gated_pod_goes_back_to_what_the_server_says_of_it() -> None:
+    found = condition(pod_condition_patch(saying("Unschedulable", "no room", gates=("g",)), NOTHING, NOW))
+    assert (found["reason"], found["status"]) == ("SchedulingGated", "False")
+
+
+def test_an_ungated_pod_goes_back_to_saying_nothing() -> None:
+    found = condition(pod_condition_patch(saying("Unschedulable", "no room"), NOTHING, NOW))
+    assert found == {"type": "PodScheduled", "$patch": "delete"}
+
+
+NO_WRITE: dict[str, tuple[Pod, PodVerdict]] = {
+    "said already": (saying("Unschedulable", "no room"), NO_ROOM),
+    "nothing to take back": (pod(), NOTHING),
+    "a gate's own word is not ours to take back": (saying("SchedulingGated", "gates", gates=("g",)), NOTHING),
+}
+
+
+@pytest.mark.parametrize(("shown", "verdict"), NO_WRITE.values(), ids=NO_WRITE.keys())
+def test_a_pod_that_says_the_right_thing_is_not_written(shown: Pod, verdict: PodVerdict) -> None:
+    assert pod_condition_patch(shown, verdict, NOW) is None
