@@ -13,6 +13,7 @@ from muster.api.rayjob import RayJob
 from muster.controllers.children import Children
 from muster.controllers.clock import Clock, SystemClock
 from muster.controllers.dashboard import DashboardResolver
+from muster.controllers.interests import Interests
 from muster.kube.client import ApiClient
 from muster.kube.events import EventRecorder, EventType, ObjectReference
 from muster.kube.informer import Informer
@@ -20,6 +21,9 @@ from muster.kube.objects import ApiObject, Job, Pod, PodGroup, Queue, Service
 from muster.kube.resource import JOBS, PODGROUPS, PODS, QUEUES, RAYCLUSTERS, SERVICES
 from muster.ray import labels
 from muster.ray.pod_options import PodOptions
+
+RAY_CLUSTER_INDEX = "ray-cluster"
+"""Index of pods: "namespace/cluster" of the label that names their Ray cluster."""
 
 
 class ObservedRayCluster(ApiObject, frozen=True):
@@ -83,9 +87,11 @@ class Context:
         self.dashboards = dashboards
         self.clock = clock or SystemClock()
         self.random = random or Random()
+        self.interests = Interests()
         self.pods = Children(client, PODS, Pod, informers.pods)
         self.services = Children(client, SERVICES, Service, informers.services)
         self.jobs = Children(client, JOBS, Job, informers.jobs)
+        self.pods.informer.add_index(RAY_CLUSTER_INDEX, _ray_cluster)
         self.pod_groups = Children(client, PODGROUPS, PodGroup, informers.pod_groups)
         self.queues = Children(client, QUEUES, Queue, informers.queues)
         self.ray_clusters = Children(client, RAYCLUSTERS, ObservedRayCluster, informers.ray_clusters)
@@ -98,3 +104,18 @@ class Context:
             f"{definition.group}/{definition.version}", definition.kind, meta.namespace, meta.name, meta.uid
         )
         self.recorder.event(reference, kind, reason, message, action)
+
+    def pods_labelled(self, namespace: str, ray_cluster: str) -> list[Pod]:
+        """The pods that call themselves part of this cluster, whoever owns them."""
+        return self.pods.informer.by_index(RAY_CLUSTER_INDEX, f"{namespace}/{ray_cluster}")
+
+
+def ray_cluster_of(pod: Pod) -> str | None:
+    """The "namespace/name" of the Ray cluster that the pod's label names."""
+    name = pod.metadata.labels.get(labels.CLUSTER)
+    return f"{pod.metadata.namespace}/{name}" if name else None
+
+
+def _ray_cluster(pod: Pod) -> list[str]:
+    key = ray_cluster_of(pod)
+    return [key] if key else []

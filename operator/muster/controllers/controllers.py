@@ -1,0 +1,90 @@
+"""All controllers as one thing to run: watches in, workqueues between, reconcilers out."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from random import Random
+
+from muster.controllers.clock import Clock
+from muster.controllers.context import Context, ControllerInformers, ControllerOptions, ObservedRayCluster
+from muster.controllers.custom_resources import CustomResourceWatch, Enqueue
+from muster.controllers.dashboard import DashboardResolver, ServiceDashboards
+from muster.controllers.queue import QueueReconciler
+from muster.controllers.raycluster import RayClusterReconciler
+from muster.controllers.rayjob import RayJobReconciler
+from muster.controllers.runner import Runner
+from muster.controllers.wiring import Wiring
+from muster.controllers.workqueue import WorkQueue
+from muster.kube.client import ApiClient
+from muster.kube.config import Connection
+from muster.kube.events import EventRecorder
+from muster.kube.resource import RAYCLUSTERS, RAYJOBS, Resource
+
+__all__ = ["ControllerInformers", "ControllerOptions", "Controllers", "ObservedRayCluster"]
+
+SYNC_SECONDS = 120.0
+"""How long the informers may take for their first lists."""
+
+
+class Controllers:
+    """The reconcilers for RayJob, RayCluster and Queue.
+
+    The caller runs the informers (and the recorder) beside `run`, and holds the Lease while it runs. `connection` is
+    the API server for kopf's watch on the custom resources; `dashboards` is the way to Ray's dashboards, by default
+    from inside the cluster.
+    """
+
+    def __init__(
+        self,
+        client: ApiClient,
+        informers: ControllerInformers,
+        recorder: EventRecorder,
+        options: ControllerOptions,
+        *,
+        connection: Connection,
+        dashboards: DashboardResolver | None = None,
+        clock: Clock | None = None,
+        random: Random | None = None,
+    ) -> None:
+        self._informers = informers
+        ways = dashboards or ServiceDashboards(options.pods.cluster_domain)
+        self._context = Context(client, informers, recorder, options, ways, clock, random)
+        clock = self._context.clock
+        self.ray_jobs = WorkQueue(clock=clock)
+        self.ray_clusters = WorkQueue(clock=clock)
+        self.queues = WorkQueue(clock=clock)
+        self._queue_reconciler = QueueReconciler(self._context)
+        self._runners = [
+            Runner("RayJob", RayJobReconciler(self._context), self.ray_jobs, concurrency=options.concurrency),
+            Runner(
+                "RayCluster", RayClusterReconciler(self._context), self.ray_clusters, concurrency=options.concurrency
+            ),
+            Runner("Queue", self._queue_reconciler, self.queues),
+        ]
+        enqueue: Mapping[Resource, Enqueue] = {RAYJOBS: self.ray_jobs.add, RAYCLUSTERS: self.ray_clusters.add}
+        self._custom_resources = CustomResourceWatch(connection, enqueue, options.namespaces)
+        self._wiring = Wiring(self._context, self.ray_jobs, self.ray_clusters, self.queues)
+
+    async def run(self) -> None:
+        """Reconcile until cancelled; starts once the informers have synced (TimeoutError when they do not).
+
+        Every reconcile and the watch have ended when it returns.
+        """
+        informers = self._informers
+        for informer in (
+            informers.pods,
+            informers.services,
+            informers.jobs,
+            informers.pod_groups,
+            informers.queues,
+            informers.ray_clusters,
+        ):
+            await informer.wait_synced(SYNC_SECONDS)
+        self._wiring.connect()
+        for name in ("root", "default"):
+            self.queues.add(name)
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._custom_resources.run(), name="custom resources")
+            for runner in self._runners:
+                tasks.create_task(runner.run())

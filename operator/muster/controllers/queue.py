@@ -1,0 +1,102 @@
+"""The states of Queues, and the two queues that always exist.
+
+A queue that is to close is Closing while PodGroups name it and Closed when none does any more; only `status.state` is
+written, and only when it changes. Opening and closing are commands of users; what follows from them is worked out here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from muster.api.queue import QueueState
+from muster.controllers.context import Context
+from muster.controllers.runner import Requeue
+from muster.kube.errors import AlreadyExists, NotFound
+from muster.kube.objects import PodGroup, Queue
+from muster.kube.resource import QUEUES
+
+ROOT = "root"
+DEFAULT = "default"
+QUEUE_INDEX = "queue"
+"""Index of PodGroups: the queue that they name."""
+
+_BUILT_IN: Mapping[str, Mapping[str, Any]] = {
+    ROOT: {"weight": 1, "reclaimable": False},
+    DEFAULT: {"weight": 1, "parent": ROOT},
+}
+
+
+def queue_of(pod_group: PodGroup) -> str:
+    """The queue that a PodGroup is in."""
+    return pod_group.spec.queue or DEFAULT
+
+
+def next_state(state: str | None, *, in_use: bool) -> QueueState:
+    """The state that a queue should have, from the stored one and whether any PodGroup names it."""
+    if state in (None, "", QueueState.OPEN):
+        return QueueState.OPEN
+    if state == QueueState.CLOSING:
+        return QueueState.CLOSING if in_use else QueueState.CLOSED
+    if state == QueueState.CLOSED:
+        return QueueState.CLOSED
+    return QueueState.UNKNOWN
+
+
+class QueueReconciler:
+    """Keeps the state of Queues true."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        context.pod_groups.informer.add_index(QUEUE_INDEX, lambda pod_group: [queue_of(pod_group)])
+
+    async def create_built_in(self) -> None:
+        """Create `root` and `default` where they are missing."""
+        for name, spec in _BUILT_IN.items():
+            if self._context.queues.get(None, name) is None:
+                await self._create(name, spec)
+
+    async def reconcile(self, key: str) -> Requeue | None:
+        """Look at the queue of this name."""
+        queue = self._context.queues.get(None, key)
+        if queue is None:
+            if key in _BUILT_IN:
+                await self._create(key, _BUILT_IN[key])
+            return None
+        if queue.metadata.deletion_timestamp is not None:
+            return None
+        queue = await self._give_parent(queue)
+        in_use = bool(self._context.pod_groups.informer.by_index(QUEUE_INDEX, key))
+        state = next_state(queue.status.state, in_use=in_use)
+        if queue.status.state != state:
+            await self._write_state(queue, state)
+        return None
+
+    async def _create(self, name: str, spec: Mapping[str, Any]) -> None:
+        manifest = {
+            "apiVersion": QUEUES.api_version,
+            "kind": QUEUES.kind,
+            "metadata": {"name": name},
+            "spec": dict(spec),
+        }
+        try:
+            await self._context.queues.create(manifest)
+        except AlreadyExists:
+            return
+
+    async def _give_parent(self, queue: Queue) -> Queue:
+        """Every queue but the root has a parent: the root, unless it says otherwise."""
+        if queue.metadata.name == ROOT or queue.spec.parent:
+            return queue
+        return await self._context.queues.patch(queue, {"spec": {"parent": ROOT}})
+
+    async def _write_state(self, queue: Queue, state: QueueState) -> None:
+        meta = queue.metadata
+        body = {"metadata": {"resourceVersion": meta.resource_version}, "status": {"state": state.value}}
+        try:
+            written = await self._context.client.patch(
+                QUEUES, None, meta.name, body, subresource="status", decode=Queue
+            )
+        except NotFound:
+            return
+        self._context.queues.informer.record(written)

@@ -1,0 +1,98 @@
+"""The RayCluster of a RayJob: made from its spec, owned by it, found again by the stored name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from muster.api.errors import MalformedResource
+from muster.api.raycluster import RayCluster, RayClusterStatus
+from muster.api.rayjob import RayJob
+from muster.controllers.children import controlled_by
+from muster.controllers.context import ObservedRayCluster
+from muster.controllers.dashboard import Dashboard
+from muster.controllers.rayjob.look import Look
+from muster.ray import labels, names
+from muster.ray.owner import owner_reference
+from muster.ray.services import dashboard_port, head_ports
+
+READY = "ready"
+
+
+def manifest(job: RayJob, name: str) -> dict[str, Any]:
+    """The RayCluster to create. Labels and annotations are the RayJob's, so that what selects one finds the other."""
+    spec = job.spec.ray_cluster_spec
+    if spec is None:
+        raise ValueError("a RayJob without rayClusterSpec has no cluster of its own")
+    meta = job.metadata
+    origin = {
+        labels.ORIGINATED_FROM_NAME: meta.name,
+        labels.ORIGINATED_FROM_KIND: job.definition.kind,
+        labels.SUBMISSION_MODE: job.spec.mode,
+    }
+    annotations = {key: value for key, value in meta.annotations.items() if key != labels.LAST_APPLIED}
+    return {
+        "apiVersion": RayCluster.definition.api_version,
+        "kind": RayCluster.definition.kind,
+        "metadata": {
+            "name": name,
+            "namespace": meta.namespace,
+            "labels": {**meta.labels, **origin},
+            "annotations": annotations,
+            "ownerReferences": [owner_reference(job)],
+        },
+        "spec": spec.dump(),
+    }
+
+
+async def find(look: Look) -> ObservedRayCluster | None:
+    """The job's cluster as it is; None when there is none. The API server is asked before that is believed."""
+    name = look.status.ray_cluster_name
+    if not name:
+        return None
+    clusters, namespace = look.context.ray_clusters, look.job.metadata.namespace
+    return clusters.get(namespace, name) or await clusters.read(namespace, name)
+
+
+async def ensure(look: Look) -> ObservedRayCluster:
+    """The job's own cluster, created if it is missing. Raises NotOurs."""
+    name = str(look.status.ray_cluster_name)
+    found, created = await look.context.ray_clusters.ensure(manifest(look.job, name), look.job.metadata.uid)
+    if created:
+        look.say("Normal", "CreatedRayCluster", f"Created RayCluster {found.key}", "Create")
+    return found
+
+
+def is_the_jobs(look: Look, cluster: ObservedRayCluster) -> bool:
+    """Whether the cluster is the job's own, to be deleted with it."""
+    return controlled_by(cluster.metadata, look.job.metadata.uid)
+
+
+def model(cluster: ObservedRayCluster) -> RayCluster:
+    """The cluster in full. Raises MalformedResource."""
+    meta = cluster.metadata
+    return RayCluster.parse(
+        {
+            "metadata": {
+                "name": meta.name,
+                "namespace": meta.namespace,
+                "uid": meta.uid,
+                "labels": meta.labels,
+                "annotations": meta.annotations,
+            },
+            "spec": cluster.spec,
+        }
+    )
+
+
+def status_copy(cluster: ObservedRayCluster) -> RayClusterStatus | None:
+    """What the cluster says of itself, for `status.rayClusterStatus`; None when it can't be read."""
+    try:
+        return RayClusterStatus.parse(cluster.status)
+    except MalformedResource:
+        return None
+
+
+def dashboard(cluster: RayCluster) -> Dashboard:
+    """Where the cluster's dashboard is."""
+    service = names.head_service(cluster.metadata.name, cluster.spec.head_group_spec.head_service)
+    return Dashboard(cluster.metadata.namespace, service, dashboard_port(head_ports(cluster)))

@@ -1,0 +1,36 @@
+"""How an attempt ends: counted, told, and, where the spec allows, followed by another one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from muster.api.rayjob import JobDeploymentStatus, JobFailedReason, JobStatus
+from muster.controllers.rayjob.look import Look
+
+NOT_RETRIED = (JobFailedReason.DEADLINE_EXCEEDED, JobFailedReason.STATUS_CHECK_TIMEOUT_EXCEEDED)
+"""A deadline is the user's last word; a job that may still run somewhere must not be started a second time."""
+
+
+async def fail(look: Look, reason: str, message: str, **changes: Any) -> None:
+    """The attempt has failed: to Retrying while attempts are left, else to Failed. One write."""
+    failed = (look.status.failed or 0) + 1
+    again = failed <= (look.job.spec.backoff_limit or 0) and reason not in NOT_RETRIED
+    state = JobDeploymentStatus.RETRYING if again else JobDeploymentStatus.FAILED
+    await look.write(
+        **changes,
+        job_deployment_status=state.value,
+        reason=str(reason),
+        message=message,
+        failed=failed,
+        end_time=look.stamp(),
+    )
+    look.say("Warning", str(reason), f"Attempt {failed} failed: {message}", "Retry" if again else "Fail")
+
+
+async def complete(look: Look, **changes: Any) -> None:
+    """The attempt has ended well, or was stopped by somebody through Ray: to Complete."""
+    succeeded = look.status.succeeded or 0
+    if look.ray_status is JobStatus.SUCCEEDED or changes.get("job_status") == JobStatus.SUCCEEDED:
+        succeeded += 1
+    state = JobDeploymentStatus.COMPLETE.value
+    await look.write(**changes, job_deployment_status=state, succeeded=succeeded, end_time=look.stamp())

@@ -1,0 +1,33 @@
+"""The gang of a RayJob: sized to its cluster, with a place kept for the submitter while one is to come."""
+
+from __future__ import annotations
+
+from muster.api.raycluster import RayCluster
+from muster.api.rayjob import SubmissionMode
+from muster.controllers.gang import ensure_pod_group, membership
+from muster.controllers.rayjob.look import Look
+from muster.ray.gang import ray_job_pod_group
+from muster.ray.submitter import submitter_template
+
+
+async def keep_gang(look: Look, cluster: RayCluster | None = None, *, submitter_to_come: bool) -> None:
+    """Create the job's PodGroup or bring its size up to date. Raises NotOurs.
+
+    `cluster` is the job's cluster as it is now, from which the size is taken once there is one.
+    """
+    manifest = ray_job_pod_group(
+        look.job,
+        _submitter(look) if submitter_to_come else None,
+        cluster_spec=cluster.spec if cluster is not None else None,
+        init_container=look.context.options.pods.inject_init_container,
+    )
+    await ensure_pod_group(look.context, look.job, manifest)
+
+
+def _submitter(look: Look) -> dict[str, object] | None:
+    if look.job.spec.mode != SubmissionMode.K8S_JOB:
+        return None
+    options = look.context.options
+    gang = membership(look.context, look.job)
+    spec: dict[str, object] = submitter_template(look.job, image=options.submitter_image, gang=gang)["spec"]
+    return spec

@@ -1,0 +1,18 @@
+"""The RayJob's own service `<rayjob>-head-svc`: leads to the head of the cluster that the job has at the time."""
+
+from __future__ import annotations
+
+from muster.api.raycluster import RayCluster
+from muster.controllers.rayjob.look import Look
+from muster.ray.services import ray_job_head_service
+
+
+async def ensure_head_service(look: Look, cluster: RayCluster) -> None:
+    """Create the service, or point it to the present cluster (a retry has a new one). Raises NotOurs."""
+    manifest = ray_job_head_service(look.job, cluster)
+    found, created = await look.context.services.ensure(manifest, look.job.metadata.uid)
+    if created:
+        look.say("Normal", "CreatedService", f"Created service {found.key}", "Create")
+    elif found.spec.selector != manifest["spec"]["selector"]:
+        await look.context.services.patch(found, {"spec": {"selector": manifest["spec"]["selector"]}})
+        look.say("Normal", "UpdatedService", f"Service {found.key} leads to {cluster.metadata.name} now", "Update")

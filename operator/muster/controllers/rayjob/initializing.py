@@ -1,0 +1,83 @@
+"""State Initializing: gang, queue, cluster; once the cluster is ready, the submitter.
+
+The PodGroup comes first, so that no pod is ever seen without its gang. While something is missing the status says what.
+"""
+
+from __future__ import annotations
+
+from muster.api.rayjob import JobDeploymentStatus, JobFailedReason, SubmissionMode
+from muster.controllers.clock import seconds_of
+from muster.controllers.context import ObservedRayCluster
+from muster.controllers.gang import closed_queue, ensure_queue
+from muster.controllers.rayjob import cluster as job_cluster
+from muster.controllers.rayjob.deadlines import deadlines
+from muster.controllers.rayjob.ending import fail
+from muster.controllers.rayjob.finalizer import hold_finalizer
+from muster.controllers.rayjob.gang import keep_gang
+from muster.controllers.rayjob.look import Look
+from muster.controllers.rayjob.submitter import ensure_submitter
+from muster.controllers.rayjob.waiting import why_waiting
+from muster.controllers.runner import Requeue
+from muster.kube.errors import Invalid
+from muster.kube.resource import QUEUES
+from muster.ray.gang import pod_group_name, queue_name
+
+
+async def initialize(look: Look) -> Requeue | None:
+    """Bring gang and cluster about, then hand over to Running."""
+    if look.job.spec.suspend:
+        await look.write(job_deployment_status=JobDeploymentStatus.SUSPENDING.value)
+        return None
+    limits = deadlines(look.job.spec, seconds_of(look.status.start_time) or look.now, running=False)
+    if limits and limits[0].at <= look.now:
+        await fail(look, limits[0].reason, limits[0].message)
+        return None
+    cluster = await _bring_about(look)
+    if cluster is not None and cluster.status.get("state") == job_cluster.READY:
+        await _submit(look, cluster)
+        return None
+    if cluster is not None:
+        group = look.context.pod_groups.get(look.job.metadata.namespace, pod_group_name(look.job))
+        message = why_waiting(cluster.status, group)
+        await look.write(message=message, ray_cluster_status=job_cluster.status_copy(cluster))
+    return Requeue(limits[0].at - look.now) if limits else None
+
+
+async def _bring_about(look: Look) -> ObservedRayCluster | None:
+    cluster = await job_cluster.find(look)
+    await keep_gang(look, job_cluster.model(cluster) if cluster else None, submitter_to_come=True)
+    await ensure_queue(look.context, look.job)
+    if cluster is None and await _queue_is_closed(look):
+        return None
+    return await job_cluster.ensure(look)
+
+
+async def _queue_is_closed(look: Look) -> bool:
+    """Whether the job has to wait for its queue before any pod is made for it. The PodGroup stands for it meanwhile."""
+    complaint, meta = closed_queue(look.context, look.job), look.job.metadata
+    if complaint is None:
+        return False
+    look.context.interests.add(f"{meta.namespace}/{meta.name}", QUEUES, str(queue_name(look.job)))
+    look.say("Warning", "QueueClosed", complaint, "Validate")
+    await look.write(message=complaint)
+    return True
+
+
+async def _submit(look: Look, cluster: ObservedRayCluster) -> None:
+    """The cluster is ready: from here on a Ray job may run."""
+    address = look.context.dashboards.address(job_cluster.dashboard(job_cluster.model(cluster)))
+    await hold_finalizer(look)
+    if look.job.spec.mode == SubmissionMode.K8S_JOB:
+        try:
+            await ensure_submitter(look, address)
+        except Invalid as refusal:
+            message = f"spec.submitterPodTemplate: the API server refuses the submitter's Job: {refusal.message}"
+            await fail(look, JobFailedReason.SUBMISSION_FAILED, message)
+            return
+    await look.write(
+        job_deployment_status=JobDeploymentStatus.RUNNING.value,
+        dashboard_url=address,
+        ray_cluster_status=job_cluster.status_copy(cluster),
+        reason=None,
+        message=None,
+    )

@@ -1,0 +1,75 @@
+"""One look at a RayJob: the object as it was last read or written, and the only way to write its status."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from muster.api.rayjob import JobDeploymentStatus, JobStatus, RayJob, RayJobStatus
+from muster.controllers.clock import seconds_of, timestamp
+from muster.controllers.context import Context
+from muster.controllers.primary import Raw, write_status
+from muster.kube.events import EventType
+from muster.kube.resource import RAYJOBS
+
+
+class Look:
+    """A RayJob in the hands of its reconciler.
+
+    Every write carries the resourceVersion of what was read, so that two that look at once can't both decide.
+    """
+
+    def __init__(self, context: Context, raw: Raw, job: RayJob) -> None:
+        self.context = context
+        self.raw = raw
+        self.job = job
+
+    @property
+    def status(self) -> RayJobStatus:
+        """What is stored; empty for a new job."""
+        return self.job.status or RayJobStatus()
+
+    @property
+    def state(self) -> str:
+        """The deployment status as stored; "" for a new job."""
+        return self.status.job_deployment_status or JobDeploymentStatus.NEW
+
+    @property
+    def ray_status(self) -> JobStatus:
+        """Ray's word as stored; NEW also stands for a word that we do not know."""
+        try:
+            return JobStatus(self.status.job_status or "")
+        except ValueError:
+            return JobStatus.NEW
+
+    @property
+    def now(self) -> float:
+        """Unix seconds."""
+        return self.context.clock.now()
+
+    async def write(self, **changes: Any) -> None:
+        """Store these fields of the status (snake_case; None removes one); nothing is sent when they are so already."""
+        wanted = self.status.model_copy(update=changes).dump()
+        self._take(await write_status(self.context, RAYJOBS, self.raw, wanted))
+
+    async def patch_metadata(self, change: dict[str, Any]) -> None:
+        """Merge into the metadata, if the object has not changed since it was read (else Conflict)."""
+        meta = self.raw["metadata"]
+        body = {"metadata": {**change, "resourceVersion": meta["resourceVersion"]}}
+        self._take(await self.context.client.patch(RAYJOBS, meta["namespace"], meta["name"], body))
+
+    def _take(self, raw: Raw) -> None:
+        if raw is not self.raw:
+            self.raw, self.job = raw, RayJob.parse(raw)
+
+    def say(self, kind: EventType, reason: str, message: str, action: str) -> None:
+        """Record an event about the job."""
+        self.context.say(self.job, kind, reason, message, action)
+
+    def stamp(self) -> str:
+        """Now, as the status has times."""
+        return timestamp(self.now)
+
+    def since_start(self, seconds: int) -> float:
+        """The Unix second that lies so long after the start of this attempt."""
+        started = seconds_of(self.status.start_time)
+        return (self.now if started is None else started) + seconds

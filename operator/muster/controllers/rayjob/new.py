@@ -1,0 +1,26 @@
+"""State New: the names of what will be created are chosen and stored, before anything is created (P5)."""
+
+from __future__ import annotations
+
+from muster.api.rayjob import JobDeploymentStatus
+from muster.controllers.rayjob.look import Look
+from muster.controllers.runner import Requeue
+from muster.ray import names
+
+
+async def begin(look: Look) -> Requeue | None:
+    """Go to Initializing with a job id and a cluster name; a job that is born suspended takes no names yet."""
+    spec, name = look.job.spec, look.job.metadata.name
+    if spec.suspend:
+        await look.write(job_deployment_status=JobDeploymentStatus.SUSPENDED.value, reason=None, message=None)
+        return None
+    await look.write(
+        job_deployment_status=JobDeploymentStatus.INITIALIZING.value,
+        job_id=spec.job_id or names.generated(name, names.random_suffix(look.context.random)),
+        ray_cluster_name=names.generated(name, names.random_suffix(look.context.random)),
+        start_time=look.stamp(),
+        end_time=None,
+        reason=None,
+        message=None,
+    )
+    return None

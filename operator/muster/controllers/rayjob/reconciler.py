@@ -1,0 +1,105 @@
+"""One look at a RayJob: read fresh, judged, and moved from state to state as far as it goes at once.
+
+Each state has one function that does what is to be done in it and may store another state. Everything that a state
+needs to know is in the status and in the objects that exist, so a look may end between any two writes (P5).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+
+from muster.api.errors import FieldProblem
+from muster.api.rayjob import JobDeploymentStatus as State
+from muster.api.rayjob import RayJob
+from muster.controllers.children import NotOurs
+from muster.controllers.context import Context
+from muster.controllers.primary import being_deleted, invalid_reason, managed_elsewhere, read, understand
+from muster.controllers.rayjob.finalizer import let_go
+from muster.controllers.rayjob.finished import clean_up
+from muster.controllers.rayjob.initializing import initialize
+from muster.controllers.rayjob.look import Look
+from muster.controllers.rayjob.new import begin
+from muster.controllers.rayjob.running import follow
+from muster.controllers.rayjob.stopped import recover, refuse, resume, retry, suspend
+from muster.controllers.runner import Requeue
+from muster.kube.errors import Forbidden, Invalid
+from muster.kube.resource import RAYJOBS
+from muster.ray.validation import validate_ray_job
+
+_STEPS: Mapping[str, Callable[[Look], Awaitable[Requeue | None]]] = {
+    State.NEW: begin,
+    State.INITIALIZING: initialize,
+    State.RUNNING: follow,
+    State.COMPLETE: clean_up,
+    State.FAILED: clean_up,
+    State.SUSPENDING: suspend,
+    State.SUSPENDED: resume,
+    State.RETRYING: retry,
+    State.VALIDATION_FAILED: recover,
+}
+_REFUSED_IN = (State.NEW, State.INITIALIZING, State.SUSPENDED, State.VALIDATION_FAILED)
+"""States in which a spec that can't work stops the job. Later a bad edit changes nothing that has been begun."""
+_MOST_STEPS = 10
+_NAME_TAKEN_SECONDS = 5.0
+"""How often to see whether a name that somebody else has got is free."""
+
+
+class RayJobReconciler:
+    """Brings RayJobs to their end."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    async def reconcile(self, key: str) -> Requeue | None:
+        """Look at the job "namespace/name"."""
+        self._context.interests.clear(key)
+        raw = await read(self._context, RAYJOBS, key)
+        if raw is None or managed_elsewhere(raw):
+            return None
+        job = understand(self._context, RayJob, raw)
+        if being_deleted(raw):
+            await let_go(self._context, raw, job)
+            return None
+        return None if job is None else await self._go_on(Look(self._context, raw, job))
+
+    async def _go_on(self, look: Look) -> Requeue | None:
+        for _ in range(_MOST_STEPS):
+            state = look.state
+            try:
+                requeue = await self._step(look)
+            except NotOurs as conflict:
+                return await _wait_for_name(look, conflict)
+            except (Invalid, Forbidden) as refusal:
+                await _tell_refusal(look, refusal)
+                raise
+            if look.state == state:
+                return requeue
+        return Requeue(0)
+
+    async def _step(self, look: Look) -> Requeue | None:
+        problems = validate_ray_job(look.job)
+        if problems and look.state in _REFUSED_IN:
+            return await refuse(look, problems)
+        _tell(look, problems)
+        step = _STEPS.get(look.state)
+        return await step(look) if step is not None else None
+
+
+def _tell(look: Look, problems: list[FieldProblem]) -> None:
+    for problem in problems:
+        look.say("Warning", invalid_reason("RayJob", problem), str(problem), "Validate")
+
+
+async def _wait_for_name(look: Look, conflict: NotOurs) -> Requeue:
+    """Something of a former RayJob of this name may still be on its way out: then this ends by itself."""
+    look.say("Warning", "NameTaken", str(conflict), "Create")
+    await look.write(message=str(conflict))
+    return Requeue(_NAME_TAKEN_SECONDS)
+
+
+async def _tell_refusal(look: Look, refusal: Invalid | Forbidden) -> None:
+    """The API server will not take an object that the job needs; why is worth the user's knowing."""
+    message = f"The API server refuses what the RayJob needs: {refusal.message}"
+    look.say("Warning", "FailedToReconcile", message, "Reconcile")
+    if look.state == State.INITIALIZING:
+        await look.write(message=message)

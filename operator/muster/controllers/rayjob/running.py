@@ -1,0 +1,113 @@
+"""State Running: the Ray job is looked at until there is a verdict.
+
+The Jobs API can't be watched, so it is asked every few seconds while the job runs; a change of the submitter's Job
+leads to a look at once. The cluster is watched: one that goes away under the job ends the attempt.
+"""
+
+from __future__ import annotations
+
+from muster.api.rayjob import JobDeploymentStatus, JobFailedReason, JobStatus, SubmissionMode
+from muster.controllers.clock import seconds_of
+from muster.controllers.context import ObservedRayCluster
+from muster.controllers.rayjob import cluster as job_cluster
+from muster.controllers.rayjob.deadlines import deadlines
+from muster.controllers.rayjob.ending import complete, fail
+from muster.controllers.rayjob.gang import keep_gang
+from muster.controllers.rayjob.head_service import ensure_head_service
+from muster.controllers.rayjob.look import Look
+from muster.controllers.rayjob.submitter import Submitter, ensure_submitter, observe
+from muster.controllers.rayjob.verdict import Complete, Fail, Missing, Sight, Silent, Stay, Submit, judge
+from muster.controllers.runner import Requeue
+from muster.ray.job_info import JobInfo
+from muster.ray.jobs_api import JobNotFound, RayApiError, RayJobsClient, SubmissionRefused
+from muster.ray.submitter import submission
+
+RAY_CLUSTER_LOST = "RayClusterLost"
+"""`status.reason` of a job whose cluster went away while it ran."""
+
+
+async def follow(look: Look) -> Requeue | None:
+    """One look at a running job."""
+    if look.job.spec.suspend:
+        await look.write(job_deployment_status=JobDeploymentStatus.SUSPENDING.value)
+        return None
+    limits = deadlines(look.job.spec, seconds_of(look.status.start_time) or look.now, running=True)
+    if limits and limits[0].at <= look.now:
+        await fail(look, limits[0].reason, limits[0].message)
+        return None
+    cluster = await job_cluster.find(look)
+    if cluster is None or _goes_away(look, cluster):
+        message = f"RayCluster {look.status.ray_cluster_name} was deleted while the job ran on it"
+        await fail(look, RAY_CLUSTER_LOST, message, job_status=JobStatus.FAILED.value)
+        return None
+    await _look_after(look, cluster)
+    next_deadline = [limits[0].at - look.now] if limits else []
+    return Requeue(min([look.context.options.poll_interval, *next_deadline]))
+
+
+def _goes_away(look: Look, cluster: ObservedRayCluster) -> bool:
+    """Whether the cluster is on its way out, or another one by the old name."""
+    return not job_cluster.is_the_jobs(look, cluster) or cluster.metadata.deletion_timestamp is not None
+
+
+async def _look_after(look: Look, cluster: ObservedRayCluster) -> None:
+    model = job_cluster.model(cluster)
+    submitter = observe(look)
+    await keep_gang(look, model, submitter_to_come=not submitter.ended)
+    await ensure_head_service(look, model)
+    dashboard = job_cluster.dashboard(model)
+    async with look.context.dashboards.connect(dashboard) as ray:
+        answer = None if look.ray_status.terminal else await _ask(look, ray)
+        decision = judge(_sight(look, answer, submitter))
+        if isinstance(decision, Submit):
+            await _hand_over(look, ray)
+            return
+    match decision:
+        case Fail(reason, message, changes):
+            await fail(look, reason, message, **changes)
+        case Complete(changes):
+            await complete(look, **changes)
+        case Stay(changes):
+            await look.write(**changes, ray_cluster_status=job_cluster.status_copy(cluster))
+
+
+async def _ask(look: Look, ray: RayJobsClient) -> JobInfo | Missing | Silent:
+    try:
+        return await ray.get(str(look.status.job_id))
+    except JobNotFound:
+        return Missing()
+    except RayApiError as error:
+        return Silent(str(error))
+
+
+def _sight(look: Look, answer: JobInfo | Missing | Silent | None, submitter: Submitter) -> Sight:
+    status, options = look.status, look.context.options
+    return Sight(
+        mode=look.job.spec.mode,
+        job_id=str(status.job_id),
+        recorded=look.ray_status,
+        info=status.ray_job_info,
+        message=status.message,
+        answer=answer,
+        submitter=submitter,
+        silent_since=seconds_of(status.job_status_check_failure_start_time),
+        now=look.now,
+        status_check_timeout=options.status_check_timeout,
+        submitter_grace=options.submitter_grace,
+    )
+
+
+async def _hand_over(look: Look, ray: RayJobsClient) -> None:
+    """Ray has never had the job. That it has it now is stored at once: from then on it is never handed over again."""
+    if look.job.spec.mode == SubmissionMode.K8S_JOB:
+        await ensure_submitter(look, str(look.status.dashboard_url))
+        return
+    try:
+        await ray.submit(submission(look.job, str(look.status.job_id)))
+    except SubmissionRefused as refusal:
+        await fail(look, JobFailedReason.SUBMISSION_FAILED, f"Ray refuses the job: {refusal.message}")
+    except RayApiError as error:
+        if look.status.job_status_check_failure_start_time is None:
+            await look.write(message=str(error), job_status_check_failure_start_time=look.stamp())
+    else:
+        await look.write(job_status=JobStatus.PENDING.value, message=None, job_status_check_failure_start_time=None)

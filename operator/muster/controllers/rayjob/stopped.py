@@ -1,0 +1,76 @@
+"""States Suspending, Suspended, Retrying and ValidationFailed: the attempt is taken down, then it rests or starts anew."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from muster.api.errors import FieldProblem
+from muster.api.rayjob import JobDeploymentStatus, JobFailedReason
+from muster.controllers.primary import in_words, invalid_reason
+from muster.controllers.rayjob.look import Look
+from muster.controllers.rayjob.teardown import tear_down
+from muster.controllers.runner import Requeue
+
+FORGOTTEN: dict[str, Any] = {
+    "job_id": None,
+    "ray_cluster_name": None,
+    "ray_cluster_status": None,
+    "dashboard_url": None,
+    "job_status": None,
+    "ray_job_info": None,
+    "job_status_check_failure_start_time": None,
+}
+"""What an attempt leaves in the status, and the next one must not find there."""
+
+
+async def suspend(look: Look) -> Requeue | None:
+    """Take the attempt down, then rest. Once begun it goes through, whatever the spec says meanwhile."""
+    progress = await tear_down(look)
+    if progress.done:
+        state = JobDeploymentStatus.SUSPENDED.value
+        await look.write(**FORGOTTEN, job_deployment_status=state, reason=None, message=None)
+    return progress.requeue
+
+
+async def resume(look: Look) -> Requeue | None:
+    """Begin anew as soon as the spec allows it."""
+    if not look.job.spec.suspend:
+        await look.write(job_deployment_status=None)
+    return None
+
+
+async def retry(look: Look) -> Requeue | None:
+    """Take the attempt down, then begin another; its failure stays readable until then."""
+    progress = await tear_down(look)
+    if progress.done:
+        await look.write(**FORGOTTEN, job_deployment_status=None, reason=None, message=None)
+    return progress.requeue
+
+
+async def refuse(look: Look, problems: Sequence[FieldProblem]) -> Requeue | None:
+    """Say what is wrong with the spec and hold nothing for it: what an earlier spec has led to is taken down."""
+    for problem in problems:
+        look.say("Warning", invalid_reason("RayJob", problem), str(problem), "Validate")
+    refused = {
+        "job_deployment_status": JobDeploymentStatus.VALIDATION_FAILED.value,
+        "reason": JobFailedReason.VALIDATION_FAILED.value,
+        "message": in_words(problems),
+    }
+    await look.write(**refused)
+    if not look.status.ray_cluster_name:
+        return None
+    progress = await tear_down(look)
+    if progress.done:
+        await look.write(**FORGOTTEN)
+    return progress.requeue
+
+
+async def recover(look: Look) -> Requeue | None:
+    """The spec is right again: begin, once what the earlier spec had led to is gone."""
+    if look.status.ray_cluster_name:
+        progress = await tear_down(look)
+        if not progress.done:
+            return progress.requeue
+    await look.write(**FORGOTTEN, job_deployment_status=None, reason=None, message=None)
+    return None

@@ -1,0 +1,45 @@
+"""Asking Ray to stop the job."""
+
+from __future__ import annotations
+
+import logging
+from enum import Enum
+
+from muster.api.errors import MalformedResource
+from muster.api.rayjob import JobStatus
+from muster.controllers.rayjob import cluster as job_cluster
+from muster.controllers.rayjob.look import Look
+from muster.ray.jobs_api import JobNotFound, RayApiError
+
+logger = logging.getLogger(__name__)
+
+
+class Stop(Enum):
+    """What came of asking Ray to stop a job."""
+
+    GONE = "gone"
+    """No cluster, or Ray does not know the job: nothing runs."""
+    STOPPING = "stopping"
+    """Ray has been asked and will do it."""
+    UNKNOWN = "unknown"
+    """No answer of use."""
+
+
+async def stop_ray_job(look: Look) -> Stop | JobStatus:
+    """Ask Ray once to stop the job; the job's final status when it has one already. Never raises for Ray's sake."""
+    cluster = await job_cluster.find(look)
+    if cluster is None or not look.status.job_id:
+        return Stop.GONE
+    try:
+        dashboard = job_cluster.dashboard(job_cluster.model(cluster))
+        async with look.context.dashboards.connect(dashboard) as ray:
+            info = await ray.get(look.status.job_id)
+            if info.status.terminal:
+                return JobStatus(info.status.value)
+            await ray.stop(look.status.job_id)
+            return Stop.STOPPING
+    except JobNotFound:
+        return Stop.GONE
+    except (RayApiError, MalformedResource) as error:
+        logger.info("RayJob %s/%s: not stopped: %s", look.job.metadata.namespace, look.job.metadata.name, error)
+        return Stop.UNKNOWN

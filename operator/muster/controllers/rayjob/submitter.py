@@ -1,0 +1,91 @@
+"""The submitter's Job: created once, looked at, deleted when there is nothing left to submit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from muster.controllers.children import controlled_by
+from muster.controllers.gang import membership
+from muster.controllers.rayjob.look import Look
+from muster.kube.errors import ApiError
+from muster.kube.objects import Job
+from muster.ray import names
+from muster.ray.pod_health import condition
+from muster.ray.submitter import submitter_job
+
+
+class SubmitterState(Enum):
+    """How far the submitter's Job has come. Its end is never the verdict on the Ray job."""
+
+    ABSENT = "absent"
+    ACTIVE = "active"
+    COMPLETE = "complete"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Submitter:
+    """The submitter as it is; `why` says why it failed."""
+
+    state: SubmitterState
+    why: str = ""
+
+    @property
+    def ended(self) -> bool:
+        """Whether its Job has finished one way or the other."""
+        return self.state in (SubmitterState.COMPLETE, SubmitterState.FAILED)
+
+
+def observe(look: Look) -> Submitter:
+    """The job's submitter as last seen."""
+    meta = look.job.metadata
+    found = look.context.jobs.get(meta.namespace, names.submitter_job(meta.name))
+    if found is None or not controlled_by(found.metadata, meta.uid):
+        return Submitter(SubmitterState.ABSENT)
+    return submitter_of(found)
+
+
+def submitter_of(job: Job) -> Submitter:
+    """What a Job's conditions say."""
+    for kind, state in (("Failed", SubmitterState.FAILED), ("Complete", SubmitterState.COMPLETE)):
+        found = condition(job.status.conditions, kind)
+        if found is not None and found.status == "True":
+            return Submitter(state, f"Reason: {found.reason or 'unknown'}. Message: {found.message or ''}".strip())
+    return Submitter(SubmitterState.ACTIVE)
+
+
+async def ensure_submitter(look: Look, dashboard_address: str) -> None:
+    """Create the submitter's Job if it is missing; the address is host:port.
+
+    Raises NotOurs, and what the API server refuses it with.
+    """
+    options = look.context.options
+    manifest = submitter_job(
+        look.job,
+        image=options.submitter_image,
+        dashboard_address=dashboard_address,
+        submission_id=str(look.status.job_id),
+        gang=membership(look.context, look.job),
+        image_pull_policy=options.submitter_image_pull_policy,
+    )
+    try:
+        found, created = await look.context.jobs.ensure(manifest, look.job.metadata.uid)
+    except ApiError as error:
+        message = f"Failed to create the submitter's Job: {error}"
+        look.say("Warning", "FailedToCreateRayJobSubmitter", message, "Create")
+        raise
+    if created:
+        look.say("Normal", "CreatedRayJobSubmitter", f"Created Kubernetes Job {found.key}", "Create")
+
+
+async def delete_submitter(look: Look) -> bool:
+    """Delete the submitter's Job and its pods; whether it is gone (or was never ours)."""
+    meta, jobs = look.job.metadata, look.context.jobs
+    name = names.submitter_job(meta.name)
+    found = jobs.get(meta.namespace, name) or await jobs.read(meta.namespace, name)
+    if found is None or not controlled_by(found.metadata, meta.uid):
+        return True
+    if found.metadata.deletion_timestamp is None and await jobs.delete(found, propagation="Background"):
+        look.say("Normal", "DeletedRayJobSubmitter", f"Deleted Kubernetes Job {found.key}", "Delete")
+    return jobs.get(meta.namespace, name) is None

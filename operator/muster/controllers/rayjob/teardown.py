@@ -1,0 +1,63 @@
+"""Taking an attempt down: what it holds is given back first, then submitter and cluster go, to their last pod."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from muster.controllers.gang import release_pod_group
+from muster.controllers.raycluster.place import keeps_place_until
+from muster.controllers.rayjob import cluster as job_cluster
+from muster.controllers.rayjob.finalizer import drop_finalizer
+from muster.controllers.rayjob.look import Look
+from muster.controllers.rayjob.submitter import delete_submitter
+from muster.controllers.runner import Requeue
+from muster.kube.resource import PODS
+
+
+@dataclass(frozen=True, slots=True)
+class Teardown:
+    """How far it has come: `done`, or when to look again (None: when something changes)."""
+
+    done: bool
+    requeue: Requeue | None = None
+
+
+async def tear_down(look: Look) -> Teardown:
+    """Go on taking the attempt down.
+
+    The PodGroup is released before the cluster goes, so that its phase does not fall back while pods disappear and its
+    quota is free at once. The next attempt must not meet pods of this one, so the last pod is waited for; one that a
+    dead node never confirms counts as gone after a while.
+    """
+    await release_pod_group(look.context, look.job)
+    submitter_gone = await delete_submitter(look)
+    cluster_gone = await delete_cluster(look)
+    ends = _pods_until(look)
+    if not (submitter_gone and cluster_gone) or math.inf in ends:
+        return Teardown(False)
+    if ends:
+        return Teardown(False, Requeue(max(ends) - look.now))
+    await drop_finalizer(look)
+    return Teardown(True)
+
+
+async def delete_cluster(look: Look) -> bool:
+    """Delete the job's own cluster; whether it is gone. A cluster that is not the job's is never touched."""
+    cluster = await job_cluster.find(look)
+    if cluster is None or not job_cluster.is_the_jobs(look, cluster):
+        return True
+    clusters = look.context.ray_clusters
+    if cluster.metadata.deletion_timestamp is None and await clusters.delete(cluster, propagation="Background"):
+        look.say("Normal", "DeletedRayCluster", f"Deleted RayCluster {cluster.key}", "Delete")
+    return clusters.get(cluster.metadata.namespace, cluster.metadata.name) is None
+
+
+def _pods_until(look: Look) -> list[float]:
+    """Until when each pod that is left of the job's own cluster keeps its place (Unix seconds)."""
+    name, namespace = look.status.ray_cluster_name, look.job.metadata.namespace
+    if not name:
+        return []
+    look.context.interests.add(f"{namespace}/{look.job.metadata.name}", PODS, f"{namespace}/{name}")
+    ends = [keeps_place_until(pod) for pod in look.context.pods_labelled(namespace, name)]
+    return [end for end in ends if end > look.now]

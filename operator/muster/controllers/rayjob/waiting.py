@@ -1,0 +1,64 @@
+"""Why a RayJob still initializes, in one sentence. Who may keep it waiting is asked in the order of the way it goes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from muster.kube.objects import PodGroup
+from muster.ray.cluster_conditions import HEAD_POD_READY, REPLICA_FAILURE
+from muster.ray.pod_health import condition
+
+REASON_ANNOTATION = "muster.dev/reason"
+
+
+def why_waiting(cluster_status: Mapping[str, Any], pod_group: PodGroup | None) -> str:
+    """The sentence for `status.message`. It changes only when the cause does."""
+    failure = _condition(cluster_status, REPLICA_FAILURE)
+    if failure.get("status") == "True":
+        return f"The RayCluster can't be made: {failure.get('message') or failure.get('reason')}"
+    if pod_group is not None and (refusal := _unschedulable(pod_group)):
+        return refusal
+    if (
+        pod_group is not None
+        and pod_group.status.phase in (None, "", "Pending", "Inqueue")
+        and _no_pod_runs(cluster_status)
+    ):
+        return "The gang waits for its place"
+    return _pods(cluster_status)
+
+
+def _unschedulable(pod_group: PodGroup) -> str | None:
+    found = condition(pod_group.status.conditions, "Unschedulable")
+    if found is not None and found.status == "True" and found.message:
+        return f"The gang waits: {found.message}"
+    text = pod_group.metadata.annotations.get(REASON_ANNOTATION)
+    return f"The gang waits: {_message_in(text)}" if text else None
+
+
+def _message_in(text: str) -> str:
+    """The annotation's message: it is JSON with one, or plain text."""
+    try:
+        document = json.loads(text)
+    except ValueError:
+        return text
+    return str(document["message"]) if isinstance(document, dict) and document.get("message") else text
+
+
+def _no_pod_runs(cluster_status: Mapping[str, Any]) -> bool:
+    return not cluster_status.get("availableWorkerReplicas") and not (cluster_status.get("head") or {}).get("podIP")
+
+
+def _pods(cluster_status: Mapping[str, Any]) -> str:
+    head = _condition(cluster_status, HEAD_POD_READY)
+    if head.get("status") != "True":
+        details = ": ".join(part for part in (head.get("reason"), head.get("message")) if part)
+        return f"The head pod is not ready ({details})" if details else "The head pod is not ready"
+    ready, desired = cluster_status.get("readyWorkerReplicas") or 0, cluster_status.get("desiredWorkerReplicas") or 0
+    return f"{ready} of {desired} workers are ready"
+
+
+def _condition(cluster_status: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
+    conditions = cluster_status.get("conditions") or []
+    return next((entry for entry in conditions if entry.get("type") == kind), {})

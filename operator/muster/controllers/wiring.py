@@ -1,0 +1,79 @@
+"""Whom a change concerns: from changes of children, and of what others wait for, to keys on workqueues.
+
+Children name their owner; what a reconciler waits for besides, it has put down in `Interests`. Only changes that matter
+to the owner count: the status of a RayCluster changes with every pod, but a RayJob hears of it through the cluster's
+own status.
+"""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from muster.controllers.children import controller_of
+from muster.controllers.context import Context, ObservedRayCluster, ray_cluster_of
+from muster.controllers.queue import queue_of
+from muster.controllers.workqueue import WorkQueue
+from muster.kube.informer import Change
+from muster.kube.objects import ApiObject, Pod, PodGroup, Queue
+from muster.kube.resource import PODS, QUEUES, RAYCLUSTERS, RAYJOBS, Resource
+
+T = TypeVar("T", bound=ApiObject)
+
+
+class Wiring:
+    """The subscriptions of the controllers."""
+
+    def __init__(self, context: Context, ray_jobs: WorkQueue, ray_clusters: WorkQueue, queues: WorkQueue) -> None:
+        self._context = context
+        self._ray_jobs = ray_jobs
+        self._ray_clusters = ray_clusters
+        self._queues = queues
+
+    def connect(self) -> None:
+        """Subscribe to every informer; what exists already counts as added."""
+        context = self._context
+        context.pods.informer.subscribe(self._pod)
+        context.services.informer.subscribe(self._child)
+        context.jobs.informer.subscribe(self._child)
+        context.pod_groups.informer.subscribe(self._pod_group)
+        context.ray_clusters.informer.subscribe(self._ray_cluster)
+        context.queues.informer.subscribe(self._queue)
+
+    def _child(self, change: Change[T]) -> None:
+        meta = change.object.metadata
+        owner = controller_of(meta)
+        if owner is None:
+            return
+        key = f"{meta.namespace}/{owner.name}"
+        if _is(owner.api_version, owner.kind, RAYJOBS):
+            self._ray_jobs.add(key)
+        elif _is(owner.api_version, owner.kind, RAYCLUSTERS):
+            self._ray_clusters.add(key)
+
+    def _pod(self, change: Change[Pod]) -> None:
+        self._child(change)
+        cluster = ray_cluster_of(change.object)
+        if cluster is not None:
+            self._wake_interested(PODS, cluster)
+
+    def _ray_cluster(self, change: Change[ObservedRayCluster]) -> None:
+        self._child(change)
+
+    def _pod_group(self, change: Change[PodGroup]) -> None:
+        self._child(change)
+        for version in (change.old, change.new):
+            if version is not None:
+                self._queues.add(queue_of(version))
+
+    def _queue(self, change: Change[Queue]) -> None:
+        self._queues.add(change.object.metadata.name)
+        self._wake_interested(QUEUES, change.object.metadata.name)
+
+    def _wake_interested(self, resource: Resource, target: str) -> None:
+        for key in self._context.interests.in_object(resource, target):
+            self._ray_jobs.add(key)
+
+
+def _is(api_version: str, kind: str, resource: Resource) -> bool:
+    """Whether an owner reference means this resource, in whatever version it was written."""
+    return kind == resource.kind and api_version.partition("/")[0] == resource.group
