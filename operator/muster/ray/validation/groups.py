@@ -1,0 +1,85 @@
+"""Groups of pods: how many, what they are called, what they tell Ray."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from muster.api.errors import FieldProblem
+from muster.ray import labels, names
+from muster.ray.validation.metadata import is_subdomain
+from muster.ray.validation.view import ClusterView, Problems
+
+_RAY_AMOUNTS = ("num-cpus", "num-gpus", "memory", "resources")
+_RESERVED = (labels.HEAD_GROUP, labels.SUBMITTER_GROUP)
+_NAME_PART = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
+
+
+def replicas(view: ClusterView) -> Problems:
+    """0 <= minReplicas <= maxReplicas. `replicas` itself is moved into that range, so any value will do."""
+    for path, group in view.worker_groups():
+        if group.minimum < 0:
+            yield FieldProblem(f"{path}.minReplicas", f"must not be negative, got {group.minimum}")
+        if group.maximum < 0:
+            yield FieldProblem(f"{path}.maxReplicas", f"must not be negative, got {group.maximum}")
+        elif group.minimum > group.maximum:
+            text = f"{group.minimum} is more than maxReplicas, {group.maximum}; lower it or raise maxReplicas"
+            yield FieldProblem(f"{path}.minReplicas", text)
+
+
+def hosts(view: ClusterView) -> Problems:
+    """A replica has at least one pod."""
+    for path, group in view.worker_groups():
+        if group.num_of_hosts is not None and group.num_of_hosts < 1:
+            yield FieldProblem(f"{path}.numOfHosts", f"must be at least 1, got {group.num_of_hosts}")
+
+
+def group_names(view: ClusterView) -> Problems:
+    """No two groups have one name, no group has one that the gang uses itself, and pods can be named after each."""
+    first: dict[str, int] = {}
+    for index, (path, group) in enumerate(view.worker_groups()):
+        name = group.group_name
+        if name in first:
+            text = f'"{name}" is the name of workerGroupSpecs[{first[name]}] already; give each group its own'
+            yield FieldProblem(f"{path}.groupName", text)
+        elif name in _RESERVED:
+            yield FieldProblem(f"{path}.groupName", f'"{name}" is reserved; choose another name')
+        elif not name or not is_subdomain(f"{names.worker_pod_prefix(view.cluster_name, name)}xxxxx"):
+            text = f'pods can\'t be named after "{name}"; use letters, digits and "-"'
+            yield FieldProblem(f"{path}.groupName", text)
+        first.setdefault(name, index)
+
+
+def amounts_once(view: ClusterView) -> Problems:
+    """What a group tells Ray stands in `resources` or in rayStartParams, not in both."""
+    for group in view.groups:
+        params = group.spec.ray_start_params or {}
+        twice = [name for name in _RAY_AMOUNTS if params.get(name)]
+        if group.spec.resources and twice:
+            text = f"can't be combined with rayStartParams {', '.join(twice)}; keep one of the two"
+            yield FieldProblem(f"{group.path}.resources", text)
+
+
+def labels_once(view: ClusterView) -> Problems:
+    """Ray's node labels stand in `labels`, never in rayStartParams."""
+    for group in view.groups:
+        if "labels" in (group.spec.ray_start_params or {}):
+            path = f"{group.path}.rayStartParams[labels]"
+            yield FieldProblem(path, "is not allowed; write the labels into the group's `labels`")
+
+
+def group_labels(view: ClusterView) -> Problems:
+    """A group's labels become labels of its pods."""
+    for group in view.groups:
+        yield from label_map(group.spec.labels or {}, f"{group.path}.labels")
+
+
+def label_map(pairs: Mapping[str, str], path: str) -> Problems:
+    """Keys and values are what the API server takes for labels."""
+    for key, value in pairs.items():
+        prefix, slash, name = key.rpartition("/")
+        if not _NAME_PART.fullmatch(name) or (slash and not is_subdomain(prefix)):
+            yield FieldProblem(f"{path}[{key}]", "is no valid label key; write name or prefix.example.com/name")
+        if value and not _NAME_PART.fullmatch(value):
+            text = f'"{value}" is no valid label value; use up to 63 letters, digits, "-", "_" and "."'
+            yield FieldProblem(f"{path}[{key}]", text)

@@ -1,0 +1,43 @@
+"""How the head is reached, and who upgrades its cluster."""
+
+from __future__ import annotations
+
+from muster.api.errors import FieldProblem, MalformedResource
+from muster.api.service import Service
+from muster.ray import names
+from muster.ray.validation.view import ClusterView, Problems
+
+_SERVICE_TYPES = ("", "ClusterIP", "NodePort", "LoadBalancer")
+
+
+def service_type(view: ClusterView) -> Problems:
+    """The head service has a type that a service with pods behind it can have."""
+    kind = view.spec.head_group_spec.service_type
+    if kind is not None and kind not in _SERVICE_TYPES:
+        path = f"{view.head.path}.serviceType"
+        yield FieldProblem(path, f'must be ClusterIP, NodePort or LoadBalancer, not "{kind}"')
+
+
+def user_service(view: ClusterView) -> Problems:
+    """A head service that the user wrote has the right types and a possible name."""
+    written = view.spec.head_group_spec.head_service
+    if written is None:
+        return
+    path = f"{view.head.path}.headService"
+    try:
+        service = Service.parse(written)
+    except MalformedResource as refusal:
+        for problem in refusal.problems:
+            yield FieldProblem(f"{path}.{problem.path}", problem.message)
+        return
+    name = service.metadata.name if service.metadata else ""
+    if name and not names.is_dns_1035_label(name):
+        text = f'"{name}" can\'t name a Service; use up to 63 lower case letters, digits and "-", a letter first'
+        yield FieldProblem(f"{path}.metadata.name", text)
+
+
+def upgrade_strategy(view: ClusterView) -> Problems:
+    """A cluster that a RayJob or RayService made is upgraded by its maker."""
+    if view.originated_from in ("RayJob", "RayService") and view.spec.upgrade_strategy is not None:
+        text = f"is not allowed in a cluster of a {view.originated_from}; remove it"
+        yield FieldProblem(f"{view.path}.upgradeStrategy", text)

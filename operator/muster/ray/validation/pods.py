@@ -1,0 +1,91 @@
+"""Pod templates: their types, their containers, their quantities."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from muster.api.errors import FieldProblem
+from muster.quantities import QuantityError, parse_quantity
+from muster.ray.validation.view import ClusterView, Problems, Template
+
+
+def template_types(view: ClusterView) -> Problems:
+    """What Muster reads in a template has the right types."""
+    for group in view.groups:
+        yield from group.template.problems
+
+
+def containers(view: ClusterView) -> Problems:
+    """Every group has a container to run Ray in."""
+    for group in view.groups:
+        if group.template.sound and not group.template.parsed.containers:
+            yield FieldProblem(
+                f"{group.template.path}.spec.containers", "must have at least one container: the first one runs Ray"
+            )
+
+
+def container_quantities(view: ClusterView) -> Problems:
+    """Requests, limits and overhead are quantities that a pod may have."""
+    for group in view.groups:
+        yield from template_quantities(group.template)
+
+
+def autoscaler_quantities(view: ClusterView) -> Problems:
+    """So are those of the autoscaler's container."""
+    options = view.spec.autoscaler_options
+    resources = (options.resources if options else None) or {}
+    for kind in ("requests", "limits"):
+        path = f"{view.path}.autoscalerOptions.resources.{kind}"
+        amounts = resources.get(kind) or {}
+        if isinstance(amounts, Mapping):
+            yield from quantities(amounts, path)
+        else:
+            yield FieldProblem(path, "must be a mapping of resource names to quantities")
+
+
+def group_quantities(view: ClusterView) -> Problems:
+    """The amounts that a group tells Ray are quantities too."""
+    for group in view.groups:
+        yield from quantities(group.spec.resources or {}, f"{group.path}.resources")
+
+
+def template_quantities(template: Template) -> Problems:
+    """The quantities of one template; nothing when it could not be read."""
+    for kind, listed in (
+        ("initContainers", template.parsed.init_containers),
+        ("containers", template.parsed.containers),
+    ):
+        for index, container in enumerate(listed):
+            path = f"{template.path}.spec.{kind}[{index}].resources"
+            if container.resources is not None:
+                requests, limits = container.resources.requests or {}, container.resources.limits or {}
+                yield from quantities(requests, f"{path}.requests")
+                yield from quantities(limits, f"{path}.limits")
+                yield from _requests_above_limits(requests, limits, f"{path}.requests")
+    overhead = template.parsed.spec.overhead if template.parsed.spec else None
+    yield from quantities(overhead or {}, f"{template.path}.spec.overhead")
+
+
+def quantities(amounts: Mapping[str, Any], path: str) -> Problems:
+    """Each amount can be read and is not negative."""
+    for resource, amount in amounts.items():
+        try:
+            negative = parse_quantity(amount) < 0
+        except QuantityError:
+            text = f'"{amount}" is not a quantity; write a number with an optional unit, such as 2, 500m or 1.5Gi'
+            yield FieldProblem(f"{path}[{resource}]", text)
+        else:
+            if negative:
+                yield FieldProblem(f"{path}[{resource}]", f"must not be negative, got {amount}")
+
+
+def _requests_above_limits(requests: Mapping[str, Any], limits: Mapping[str, Any], path: str) -> Problems:
+    for resource in requests.keys() & limits.keys():
+        try:
+            above = parse_quantity(requests[resource]) > parse_quantity(limits[resource])
+        except QuantityError:
+            continue
+        if above:
+            text = f"asks for {requests[resource]}, more than the limit of {limits[resource]}; raise the limit"
+            yield FieldProblem(f"{path}[{resource}]", text)

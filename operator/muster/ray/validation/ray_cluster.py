@@ -1,0 +1,56 @@
+"""The rules for a RayCluster, in the order in which problems are told."""
+
+from __future__ import annotations
+
+from muster.api.errors import FieldProblem
+from muster.api.raycluster import RayCluster
+from muster.ray import labels, names
+from muster.ray.validation import autoscaling, fault_tolerance, groups, head, metadata, pods, unsupported
+from muster.ray.validation.view import ClusterRule, ClusterView
+
+CLUSTER_RULES: tuple[ClusterRule, ...] = (
+    pods.template_types,
+    pods.containers,
+    pods.container_quantities,
+    pods.autoscaler_quantities,
+    pods.group_quantities,
+    groups.amounts_once,
+    groups.labels_once,
+    groups.group_labels,
+    groups.replicas,
+    groups.hosts,
+    groups.group_names,
+    head.service_type,
+    head.user_service,
+    head.upgrade_strategy,
+    autoscaling.suspended_groups,
+    autoscaling.group_idle_timeout,
+    autoscaling.group_priority,
+    autoscaling.version_by_environment,
+    autoscaling.restart_policy,
+    autoscaling.autoscaler_options,
+    fault_tolerance.annotation,
+    fault_tolerance.redis,
+    unsupported.cluster_features,
+)
+
+
+def validate_ray_cluster(cluster: RayCluster) -> list[FieldProblem]:
+    """Everything that is wrong with the cluster; paths start with `metadata` or `spec`."""
+    view = ClusterView.of(
+        cluster.spec,
+        path="spec",
+        cluster_name=cluster.metadata.name,
+        annotations=cluster.metadata.annotations,
+        originated_from=cluster.metadata.labels.get(labels.ORIGINATED_FROM_KIND),
+    )
+    return [
+        *metadata.name(cluster.metadata, names.MAX_RAY_CLUSTER_NAME),
+        *metadata.placement_labels(cluster.metadata),
+        *cluster_spec_problems(view),
+    ]
+
+
+def cluster_spec_problems(view: ClusterView) -> list[FieldProblem]:
+    """Everything that is wrong with a cluster's spec, wherever it stands."""
+    return [problem for rule in CLUSTER_RULES for problem in rule(view)]

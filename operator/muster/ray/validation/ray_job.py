@@ -1,0 +1,127 @@
+"""The rules for a RayJob, in the order in which problems are told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from muster.api.errors import FieldProblem
+from muster.api.rayjob import RayJob, SubmissionMode
+from muster.ray import names
+from muster.ray.validation import metadata, pods, program, unsupported
+from muster.ray.validation.ray_cluster import cluster_spec_problems
+from muster.ray.validation.view import ClusterView, Problems, Template
+
+JobRule = Callable[[RayJob], Problems]
+
+_SUPPORTED_MODES = (SubmissionMode.K8S_JOB, SubmissionMode.HTTP)
+_SUBMITTER_RESTARTS = (None, "", "Never", "OnFailure")
+
+
+def validate_ray_job(job: RayJob) -> list[FieldProblem]:
+    """Everything that is wrong with the job and the cluster in it; paths start with `metadata` or `spec`."""
+    return [problem for rule in JOB_RULES for problem in rule(job)]
+
+
+def name(job: RayJob) -> Problems:
+    """The name leaves room for the cluster that is named after the job."""
+    yield from metadata.name(job.metadata, names.MAX_RAY_JOB_NAME)
+
+
+def placement_labels(job: RayJob) -> Problems:
+    """Queue, priority and topology."""
+    yield from metadata.placement_labels(job.metadata)
+
+
+def submission_mode(job: RayJob) -> Problems:
+    """The mode is one that exists, and that this version has."""
+    if job.spec.mode in _SUPPORTED_MODES:
+        return
+    allowed = " or ".join(_SUPPORTED_MODES)
+    if job.spec.mode in set(SubmissionMode):
+        text = f"{job.spec.mode} is not supported yet by this version of Muster; use {allowed}"
+    else:
+        text = f'"{job.spec.mode}" is no submission mode; use {allowed}'
+    yield FieldProblem("spec.submissionMode", text)
+
+
+def cluster(job: RayJob) -> Problems:
+    """There is a cluster to run on, and its spec makes sense."""
+    spec = job.spec.ray_cluster_spec
+    if spec is None:
+        if not job.spec.cluster_selector:  # refused as a whole, see `unsupported`
+            yield FieldProblem("spec.rayClusterSpec", "is required; describe the cluster to run on")
+        return
+    view = ClusterView.of(
+        spec,
+        path="spec.rayClusterSpec",
+        cluster_name=names.generated(job.metadata.name, "xxxxx"),
+        annotations=job.metadata.annotations,
+        originated_from=RayJob.definition.kind,
+    )
+    yield from cluster_spec_problems(view)
+
+
+def suspension(job: RayJob) -> Problems:
+    """Suspending takes the cluster away, so that the job has to own it and to let go of it."""
+    if job.spec.suspend and not job.spec.shutdown_after_job_finishes:
+        yield FieldProblem("spec.suspend", "needs shutdownAfterJobFinishes: true; set it, or leave suspend false")
+
+
+def time_to_live(job: RayJob) -> Problems:
+    """A time to live says when the cluster is shut down, so that something must shut it down."""
+    seconds = job.spec.ttl_seconds_after_finished or 0
+    if seconds < 0:
+        yield FieldProblem("spec.ttlSecondsAfterFinished", f"must not be negative, got {seconds}")
+    if seconds > 0 and not job.spec.shutdown_after_job_finishes:
+        yield FieldProblem("spec.ttlSecondsAfterFinished", "needs shutdownAfterJobFinishes: true; set it too")
+
+
+def deadlines(job: RayJob) -> Problems:
+    """A deadline lies ahead."""
+    for field, seconds in (
+        ("activeDeadlineSeconds", job.spec.active_deadline_seconds),
+        ("preRunningDeadlineSeconds", job.spec.pre_running_deadline_seconds),
+    ):
+        if seconds is not None and seconds <= 0:
+            yield FieldProblem(f"spec.{field}", f"must be more than 0, got {seconds}; leave it out for no deadline")
+
+
+def backoff_limits(job: RayJob) -> Problems:
+    """Numbers of retries."""
+    submitter = job.spec.submitter_config
+    for field, limit in (
+        ("backoffLimit", job.spec.backoff_limit),
+        ("submitterConfig.backoffLimit", submitter.backoff_limit if submitter else None),
+    ):
+        if limit is not None and limit < 0:
+            yield FieldProblem(f"spec.{field}", f"must not be negative, got {limit}")
+
+
+def submitter_template(job: RayJob) -> Problems:
+    """The submitter's template can be built on, and a Job takes it."""
+    if job.spec.submitter_pod_template is None:
+        return
+    template = Template.read(job.spec.submitter_pod_template, "spec.submitterPodTemplate")
+    yield from template.problems
+    yield from pods.template_quantities(template)
+    restart = template.parsed.spec.restart_policy if template.parsed.spec else None
+    if restart not in _SUBMITTER_RESTARTS:
+        path = f"{template.path}.spec.restartPolicy"
+        yield FieldProblem(path, f"must be Never or OnFailure in a Job, not {restart}")
+
+
+JOB_RULES: tuple[JobRule, ...] = (
+    name,
+    placement_labels,
+    submission_mode,
+    unsupported.job_features,
+    cluster,
+    suspension,
+    time_to_live,
+    deadlines,
+    backoff_limits,
+    program.runtime_environment,
+    program.entrypoint_amounts,
+    program.entrypoint_resources,
+    submitter_template,
+)

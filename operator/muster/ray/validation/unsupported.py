@@ -1,0 +1,49 @@
+"""What the wire format has and this version of Muster does not.
+
+A feature that is passed over in silence would leave a cluster without the protection that its owner asked for, or
+running for ever; so each is refused by the field that asks for it. Building the feature removes its line here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from muster.api.errors import FieldProblem
+from muster.api.raycluster import RayClusterSpec
+from muster.api.rayjob import RayJob
+from muster.ray.validation.view import ClusterView, Problems
+
+CLUSTER_FEATURES: dict[str, Callable[[RayClusterSpec], bool]] = {
+    "authOptions.mode token": lambda spec: spec.auth_options is not None and spec.auth_options.mode == "token",
+    "authOptions.enableK8sTokenAuth": lambda spec: bool(spec.auth_options and spec.auth_options.enable_k8s_token_auth),
+    "gcsFaultToleranceOptions": lambda spec: spec.gcs_fault_tolerance_options is not None,
+    "headGroupSpec.enableIngress": lambda spec: bool(spec.head_group_spec.enable_ingress),
+    "historyServerOptions": lambda spec: spec.history_server_options is not None,
+    "networkPolicy": lambda spec: spec.network_policy is not None,
+    "tlsOptions.enabled": lambda spec: bool(spec.tls_options and spec.tls_options.enabled),
+    "upgradeStrategy.type Recreate": lambda spec: (
+        spec.upgrade_strategy is not None and spec.upgrade_strategy.type == "Recreate"
+    ),
+}
+
+JOB_FEATURES: dict[str, Callable[[RayJob], bool]] = {
+    "clusterSelector": lambda job: bool(job.spec.cluster_selector),
+    "deletionStrategy": lambda job: job.spec.deletion_strategy is not None,
+}
+
+NOT_YET = "is not supported yet by this version of Muster; remove it"
+
+
+def cluster_features(view: ClusterView) -> Problems:
+    """Features of a cluster that come later."""
+    for feature, asked_for in CLUSTER_FEATURES.items():
+        if asked_for(view.spec):
+            field, _, value = feature.partition(" ")
+            yield FieldProblem(f"{view.path}.{field}", f"{value} {NOT_YET}".strip())
+
+
+def job_features(job: RayJob) -> Problems:
+    """Features of a RayJob that come later."""
+    for field, asked_for in JOB_FEATURES.items():
+        if asked_for(job):
+            yield FieldProblem(f"spec.{field}", NOT_YET)

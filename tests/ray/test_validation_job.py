@@ -1,0 +1,162 @@
+"""The rules for a RayJob."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+from muster.api.rayjob import RayJob
+from muster.ray.validation import validate_ray_job
+from tests.ray.cluster_case import VALID as CLUSTER
+from tests.ray.cluster_case import Json, with_fields
+
+
+def job(metadata: Json | None = None, **spec: Any) -> Json:
+    fields = {"entrypoint": "python job.py", "rayClusterSpec": copy.deepcopy(CLUSTER["spec"]), **spec}
+    written = {key: value for key, value in fields.items() if value is not Ellipsis}
+    return {"metadata": {"name": "demo-job", "namespace": "default", **(metadata or {})}, "spec": written}
+
+
+def problems(obj: Json) -> list[str]:
+    return [str(problem) for problem in validate_ray_job(RayJob.parse(obj))]
+
+
+BOMB = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "\n".join(
+    f"{name}: &{name} [{','.join([f'*{previous}'] * 9)}]" for previous, name in zip("abcdefgh", "bcdefghi", strict=True)
+)
+
+
+@pytest.mark.parametrize(
+    "obj",
+    [
+        job(),
+        job(submissionMode="K8sJobMode"),
+        job(submissionMode="HTTPMode"),
+        job(submissionMode=""),
+        job(entrypoint=...),
+        job(suspend=True, shutdownAfterJobFinishes=True),
+        job(suspend=False),
+        job(ttlSecondsAfterFinished=10, shutdownAfterJobFinishes=True),
+        job(ttlSecondsAfterFinished=0),
+        job(runtimeEnvYAML="pip: [requests]\nenv_vars:\n  A: '1'\n"),
+        job(runtimeEnvYAML=""),
+        job(runtimeEnvYAML="# nothing yet\n"),
+        job(activeDeadlineSeconds=1, preRunningDeadlineSeconds=1, backoffLimit=3),
+        job(submitterConfig={"backoffLimit": 0}),
+        job(entrypointNumCpus=0.5, entrypointNumGpus=1, entrypointResources='{"custom": 0.5}'),
+        job(submitterPodTemplate={"spec": {"restartPolicy": "OnFailure", "containers": [{"name": "s"}]}}),
+        job(submitterPodTemplate={"spec": {"nodeSelector": {"a": "b"}}}),
+        job(clusterSelector={}),
+        job({"name": "x" * 47}),
+    ],
+)
+def test_what_users_of_kuberay_write_is_fine(obj: Json) -> None:
+    assert problems(obj) == []
+
+
+@pytest.mark.parametrize(
+    ("obj", "problem"),
+    [
+        (job({"name": "x" * 48}), "metadata.name: has 48 characters; at most 47 leave room"),
+        (job({"name": "Demo"}), 'metadata.name: "Demo" can\'t name a Service'),
+        (job({"labels": {"volcano.sh/queue-name": "A"}}), 'metadata.labels[volcano.sh/queue-name]: "A" can\'t be'),
+        (job(rayClusterSpec=...), "spec.rayClusterSpec: is required; describe the cluster to run on"),
+        (
+            job(submissionMode="Carrier"),
+            'spec.submissionMode: "Carrier" is no submission mode; use K8sJobMode or HTTPMode',
+        ),
+        (job(submissionMode="httpmode"), 'spec.submissionMode: "httpmode" is no submission mode'),
+        (
+            job(submissionMode="InteractiveMode"),
+            "spec.submissionMode: InteractiveMode is not supported yet by this version of Muster; "
+            "use K8sJobMode or HTTPMode",
+        ),
+        (
+            job(submissionMode="SidecarMode"),
+            "spec.submissionMode: SidecarMode is not supported yet by this version of Muster; use K8sJobMode",
+        ),
+        (
+            job(clusterSelector={"ray.io/cluster": "x"}, rayClusterSpec=...),
+            "spec.clusterSelector: is not supported yet by this version of Muster",
+        ),
+        (
+            job(deletionStrategy={"deletionRules": [{"policy": "DeleteSelf", "condition": {"jobStatus": "FAILED"}}]}),
+            "spec.deletionStrategy: is not supported yet by this version of Muster",
+        ),
+        (job(suspend=True), "spec.suspend: needs shutdownAfterJobFinishes: true"),
+        (job(ttlSecondsAfterFinished=5), "spec.ttlSecondsAfterFinished: needs shutdownAfterJobFinishes: true"),
+        (job(ttlSecondsAfterFinished=-1), "spec.ttlSecondsAfterFinished: must not be negative, got -1"),
+        (job(activeDeadlineSeconds=0), "spec.activeDeadlineSeconds: must be more than 0, got 0"),
+        (job(activeDeadlineSeconds=-5), "spec.activeDeadlineSeconds: must be more than 0, got -5"),
+        (job(preRunningDeadlineSeconds=0), "spec.preRunningDeadlineSeconds: must be more than 0, got 0"),
+        (job(backoffLimit=-1), "spec.backoffLimit: must not be negative, got -1"),
+        (job(submitterConfig={"backoffLimit": -1}), "spec.submitterConfig.backoffLimit: must not be negative, got -1"),
+        (job(runtimeEnvYAML="pip: [requests"), "spec.runtimeEnvYAML: is not YAML: while parsing"),
+        (
+            job(runtimeEnvYAML="just text"),
+            "spec.runtimeEnvYAML: must be a YAML mapping such as `pip: [requests]`, not a s",
+        ),
+        (job(runtimeEnvYAML="- pip"), "spec.runtimeEnvYAML: must be a YAML mapping such as `pip: [requests]`, not a l"),
+        (job(runtimeEnvYAML="!!python/object:os.system {}"), "spec.runtimeEnvYAML: is not YAML: could not determine"),
+        (job(runtimeEnvYAML="since: 2026-01-01"), "spec.runtimeEnvYAML: can't be sent to Ray as JSON: Object of"),
+        (job(runtimeEnvYAML="a: &a [*a]"), "spec.runtimeEnvYAML: "),
+        (job(runtimeEnvYAML=BOMB), "spec.runtimeEnvYAML: has more than 100000 characters when its aliases are"),
+        (job(runtimeEnvYAML="[" * 5000), "spec.runtimeEnvYAML: is not YAML: "),
+        (job(entrypointNumCpus=-1), "spec.entrypointNumCpus: must be a number from 0 up, got -1"),
+        (job(entrypointNumGpus=float("nan")), "spec.entrypointNumGpus: must be a number from 0 up, got nan"),
+        (job(entrypointResources="{custom: 1}"), "spec.entrypointResources: is not JSON: "),
+        (job(entrypointResources="[1]"), 'spec.entrypointResources: must be a JSON object such as {"name": 1}'),
+        (job(entrypointResources='{"a": "1"}'), 'spec.entrypointResources[a]: must be a number from 0 up, got "1"'),
+        (job(entrypointResources='{"a": -1}'), "spec.entrypointResources[a]: must be a number from 0 up, got -1"),
+        (
+            job(submitterPodTemplate={"spec": {"restartPolicy": "Always"}}),
+            "spec.submitterPodTemplate.spec.restartPolicy: must be Never or OnFailure in a Job, not Always",
+        ),
+        (
+            job(submitterPodTemplate={"spec": {"containers": [{"image": "mine"}]}}),
+            "spec.submitterPodTemplate.spec.containers[0].name: is required",
+        ),
+        (
+            job(submitterPodTemplate={"spec": {"containers": [{"name": "s", "resources": {"limits": {"cpu": "x"}}}]}}),
+            'spec.submitterPodTemplate.spec.containers[0].resources.limits[cpu]: "x" is not a quantity',
+        ),
+    ],
+)
+def test_each_rule_names_its_field_and_says_what_to_do(obj: Json, problem: str) -> None:
+    (told,) = problems(obj)
+    assert told.startswith(problem)
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        (
+            [(["spec", "workerGroupSpecs", 0, "minReplicas"], 9)],
+            "spec.rayClusterSpec.workerGroupSpecs[0].minReplicas: 9 is more than maxReplicas, 5",
+        ),
+        (
+            [(["spec", "headGroupSpec", "template"], {})],
+            "spec.rayClusterSpec.headGroupSpec.template.spec.containers: must have at least one container",
+        ),
+        (
+            [(["spec", "upgradeStrategy"], {"type": "None"})],
+            "spec.rayClusterSpec.upgradeStrategy: is not allowed in a cluster of a RayJob",
+        ),
+    ],
+)
+def test_the_cluster_in_the_job_is_held_to_the_rules_for_clusters(fields: Any, problem: str) -> None:
+    (told,) = problems(job(rayClusterSpec=with_fields(*fields)["spec"]))
+    assert told.startswith(problem)
+
+
+def test_the_annotations_of_the_job_count_for_its_cluster() -> None:
+    (told,) = problems(job({"annotations": {"ray.io/ft-enabled": "true"}}))
+    assert told.startswith("metadata.annotations[ray.io/ft-enabled]: is not supported yet")
+
+
+def test_a_job_without_a_spec_is_told_what_it_lacks() -> None:
+    assert problems({"metadata": {"name": "demo-job"}}) == [
+        "spec.rayClusterSpec: is required; describe the cluster to run on"
+    ]
