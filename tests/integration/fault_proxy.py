@@ -217,6 +217,8 @@ class FaultProxy:
             case Hold():
                 fault.reached.set()
                 await fault.release.wait()
+                if fault.then is not None:
+                    return fault.then.response()
         if request.is_watch:
             return await self._stream(incoming, request, fault)
         answer = await self._pass_on(request)

@@ -165,8 +165,9 @@ class Delay:
 
 @dataclass(frozen=True)
 class Hold:
-    """Pass the request on once `release` is set; `reached` says that it has come."""
+    """Pass the request on once `release` is set, or answer it with `then`; `reached` says that it has come."""
 
+    then: Answer | WatchError | None = None
     release: asyncio.Event = field(default_factory=asyncio.Event)
     reached: asyncio.Event = field(default_factory=asyncio.Event)
 
