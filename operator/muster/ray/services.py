@@ -37,16 +37,12 @@ def head_service(cluster: RayCluster, *, with_cluster_ip: bool = False) -> Manif
     group = cluster.spec.head_group_spec
     if group.head_service is not None:
         return _user_head_service(cluster, group.head_service)
-    kind = group.service_type or "ClusterIP"
-    spec: dict[str, Any] = {"type": kind, "selector": head_selector(cluster), "ports": head_ports(cluster)}
-    if kind == "ClusterIP" and not with_cluster_ip:
-        spec |= {"clusterIP": "None", "publishNotReadyAddresses": True}
     return _service(
         cluster,
         name=names.head_service(cluster.metadata.name),
         labels_=head_selector(cluster),
         annotations=cluster.spec.head_service_annotations or {},
-        spec=spec,
+        spec=_spec_of_type(cluster, head_ports(cluster), with_cluster_ip),
     )
 
 
@@ -97,8 +93,15 @@ def headless_worker_service(cluster: RayCluster) -> Manifest | None:
     )
 
 
-def ray_job_head_service(job: RayJob, cluster: RayCluster) -> Manifest:
-    """The RayJob's own service, which leads to the head of the cluster that the job has at the time."""
+def ray_job_head_service(job: RayJob, cluster: RayCluster, *, with_cluster_ip: bool = False) -> Manifest:
+    """The RayJob's own service, which leads to the head of the cluster that the job has at the time.
+
+    It has the ports of the cluster's head service, but not its addresses: those can be taken only once.
+    """
+    ports = [
+        {key: value for key, value in port.items() if key != "nodePort"}
+        for port in head_service(cluster)["spec"]["ports"]
+    ]
     name = job.metadata.name
     return _service(
         job,
@@ -110,8 +113,16 @@ def ray_job_head_service(job: RayJob, cluster: RayCluster) -> Manifest:
             labels.IDENTIFIER: names.identifier(name, labels.HEAD),
         },
         annotations={},
-        spec={**head_service(cluster)["spec"], "selector": head_selector(cluster)},
+        spec=_spec_of_type(cluster, ports, with_cluster_ip),
     )
+
+
+def _spec_of_type(cluster: RayCluster, ports: list[Port], with_cluster_ip: bool) -> dict[str, Any]:
+    kind = cluster.spec.head_group_spec.service_type or "ClusterIP"
+    spec: dict[str, Any] = {"type": kind, "selector": head_selector(cluster), "ports": ports}
+    if kind == "ClusterIP" and not with_cluster_ip:
+        spec |= {"clusterIP": "None", "publishNotReadyAddresses": True}
+    return spec
 
 
 def _user_head_service(cluster: RayCluster, user: Mapping[str, Any]) -> Manifest:

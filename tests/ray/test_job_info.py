@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from muster.ray.job_info import JobInfo, JobStatus, Submission, UnexpectedDocument
+
+
+@pytest.mark.parametrize(
+    ("status", "terminal"),
+    [("PENDING", False), ("RUNNING", False), ("STOPPED", True), ("SUCCEEDED", True), ("FAILED", True)],
+)
+def test_which_states_are_final(status: str, terminal: bool) -> None:
+    assert JobInfo.from_document({"status": status}).status.terminal is terminal
+
+
+def test_a_job_is_read_from_the_dashboards_answer() -> None:
+    document = {
+        "type": "SUBMISSION",
+        "submission_id": "s",
+        "status": "FAILED",
+        "message": "m",
+        "error_type": "E",
+        "start_time": 1000,
+        "end_time": 2000,
+        "driver_exit_code": 3,
+    }
+    assert JobInfo.from_document(document) == JobInfo("s", JobStatus.FAILED, "m", "E", 1000, 2000, 3)
+
+
+@pytest.mark.parametrize("document", [{}, {"status": None}, {"status": "LOST"}, [], "FAILED", None])
+def test_an_answer_without_a_known_status_is_no_job(document: object) -> None:
+    with pytest.raises(UnexpectedDocument):
+        JobInfo.from_document(document)
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"entrypoint": "x", "submission_id": "s"},
+        {"entrypoint": "", "submission_id": "s", "metadata": {"a": "b"}},
+        {"entrypoint": "x", "submission_id": "s", "runtime_env": {"a": [1, {"b": None}]}, "entrypoint_num_cpus": 0.5},
+    ],
+)
+def test_a_submission_survives_its_journey(document: dict[str, Any]) -> None:
+    submission = Submission(**document)
+    assert submission.to_document() == document
+    assert Submission.from_json(submission.to_json()) == submission
+
+
+def test_an_id_given_apart_takes_the_place_of_the_documents() -> None:
+    assert Submission.from_json('{"entrypoint": "x"}', "mine").submission_id == "mine"
+    assert Submission.from_json('{"entrypoint": "x", "submission_id": "a"}', "mine").submission_id == "mine"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "not JSON"),
+        ("[]", "must be an object, got list"),
+        ('{"entrypoint": "x"}', "submission_id: missing or empty"),
+        ('{"entrypoint": "x", "submission_id": ""}', "submission_id: missing or empty"),
+        ('{"entrypoint": 1, "submission_id": "s"}', "entrypoint: 1 has the wrong type"),
+        ('{"submission_id": "s", "runtime_env": "x"}', "runtime_env: 'x' has the wrong type"),
+        ('{"submission_id": "s", "entrypoint_num_cpus": true}', "entrypoint_num_cpus: True has the wrong type"),
+        ('{"submission_id": "s", "entry_point": "x"}', "unknown field entry_point"),
+    ],
+)
+def test_a_bad_submission_is_refused_with_the_field(text: str, message: str) -> None:
+    with pytest.raises(UnexpectedDocument, match=message):
+        Submission.from_json(text)
+
+
+def test_the_submitters_path_loads_no_models_and_no_operator() -> None:
+    program = (
+        "import sys; import muster.ray.job_run; "
+        "print([m for m in ('pydantic', 'kopf', 'kubernetes', 'yaml', 'aiohttp', 'msgspec') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
