@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from muster.kube.errors import ApiError, Conflict, Invalid, NotFound
+from muster.kube.errors import ApiError, Conflict, NotFound
 from muster.kube.objects import Pod
 
 Fault = Callable[[], None]
@@ -49,7 +49,7 @@ class ScriptedApi:
         index = int(removal["path"].rsplit("/", 1)[1])
         gates = [gate.name for gate in pod.spec.scheduling_gates]
         if uid["value"] != pod.metadata.uid or gates[index : index + 1] != [gate["value"]]:
-            raise Invalid(422, "Invalid", "test failed")
+            raise Conflict(422, "Invalid", "a test of the JSON patch does not hold")
         gates.pop(index)
         return self.change(pod.key, gates=gates)
 

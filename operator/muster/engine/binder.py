@@ -21,7 +21,7 @@ from typing import Any
 from muster.engine.backoff import Backoff
 from muster.engine.clock import Clock
 from muster.kube.client import ApiClient, PatchKind
-from muster.kube.errors import ApiError, Conflict, Forbidden, Invalid, NotFound, TooManyRequests
+from muster.kube.errors import ApiError, Forbidden, Invalid, NotFound, TooManyRequests
 from muster.kube.informer import Informer
 from muster.kube.objects import Pod
 from muster.kube.resource import PODS
@@ -152,11 +152,6 @@ class Binder:
         """Take the gate away and bind; return what the server had against it."""
         try:
             await self._remove_gate(binding)
-        except Invalid as error:  # a test of the patch did not hold: the gate is not where the informer showed it
-            return Conflict(409, error.reason, error.message)
-        except ApiError as error:
-            return error
-        try:
             await self._client.bind(binding.namespace, binding.pod, uid=binding.task_uid, node=binding.node)
         except ApiError as error:
             return error
