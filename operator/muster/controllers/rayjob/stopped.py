@@ -1,4 +1,4 @@
-"""States Suspending, Suspended, Retrying and ValidationFailed: the attempt is taken down, then it rests or starts anew."""
+"""States Suspending, Suspended, Retrying and ValidationFailed: the attempt is taken down; then rest, or another one."""
 
 from __future__ import annotations
 
