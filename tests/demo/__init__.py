@@ -1,0 +1,1 @@
+"""`make demo`: from nothing to a RayJob that ran as a gang, shown while it happens."""

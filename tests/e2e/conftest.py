@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 import pytest
 
-from tests.cluster.progress import Progress
+from tests.cluster.progress import Steps
 from tests.e2e import target as targets
 from tests.e2e.api import Api, wait_until
 from tests.e2e.install import install
@@ -34,11 +34,11 @@ def target(request: pytest.FixtureRequest) -> Iterator[Target]:
 
     missing = missing_for_node_level()
     if missing:
-        reason = f"no node level on this machine: {'; '.join(missing)}"
+        reason = f"no node level on this machine: {'; '.join(map(str, missing))}"
         if IN_CI:
             pytest.fail(reason)
         pytest.skip(reason)
-    with targets.kind(Progress(), name="muster-e2e") as made:
+    with targets.kind(Steps(), name="muster-e2e") as made:
         install(made)
         yield made
 
@@ -65,7 +65,7 @@ def observer(api: Api, namespace: str) -> Iterator[Observer]:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Adds what the operator said to the report of a test that failed."""
     report = yield
     if report.when == "call" and report.failed and "api" in getattr(item, "funcargs", {}):

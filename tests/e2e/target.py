@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.cluster.binaries import go_binaries
-from tests.cluster.progress import Progress
+from tests.cluster.gobuild import go_binaries
+from tests.cluster.progress import Steps
 
 
 @dataclass(frozen=True)
@@ -39,13 +39,13 @@ def current() -> Target:
 
 
 @contextmanager
-def kind(progress: Progress, *, name: str, keep: bool = False) -> Iterator[Target]:
+def kind(steps: Steps, *, name: str, keep: bool = False) -> Iterator[Target]:
     """A kind cluster with Ray's and Muster's images on its nodes; gone afterwards unless `keep`."""
     # Imported here: the node level is not needed, and may not be possible, where the cluster is given.
     from tests.cluster.node.cluster import NodeCluster
     from tests.cluster.node.muster_image import build_muster_image
 
-    cluster = NodeCluster(name=name, progress=progress)
+    cluster = NodeCluster(name=name, steps=steps)
     try:
         cluster.start(reuse=keep)
         image = build_muster_image(cluster)

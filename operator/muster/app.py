@@ -1,0 +1,219 @@
+"""The composition root: builds every part of the operator once and runs them until told to stop.
+
+Nothing else imports it, and no part finds another by itself: clients, clocks, informers and options are handed over
+here. If any part fails for good the process ends with status 1 and is started again; all state is in the API server.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+import signal
+import socket
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, TypeVar
+
+from muster import __version__
+from muster.controllers.controllers import ControllerInformers, ControllerOptions, Controllers, ObservedRayCluster
+from muster.engine.clock import SystemClock
+from muster.engine.configuration_source import ConfigurationSource, FileConfiguration, FixedConfiguration
+from muster.engine.engine import Engine, EngineInformers
+from muster.engine.timeouts import WithTimeouts
+from muster.health import serve_health
+from muster.kube.client import ApiClient
+from muster.kube.config import Connection, ConnectionConfigError, load_connection
+from muster.kube.errors import ApiError
+from muster.kube.events import EventRecorder, ObjectReference
+from muster.kube.informer import Informer
+from muster.kube.lease import LeaderElector
+from muster.kube.objects import ApiObject, Job, Node, Pod, PodGroup, PriorityClass, Queue, Service
+from muster.kube.resource import (
+    JOBS,
+    NODES,
+    PODGROUPS,
+    PODS,
+    PRIORITYCLASSES,
+    QUEUES,
+    RAYCLUSTERS,
+    SERVICES,
+    Resource,
+)
+from muster.ray import labels
+from muster.ray.pod_options import PodOptions
+from muster.scheduler.conf import ConfigurationError
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T", bound=ApiObject)
+
+LEASE = "muster"
+
+
+class Component(StrEnum):
+    """A part of Muster that can run in a process of its own."""
+
+    CONTROLLERS = "controllers"
+    SCHEDULER = "scheduler"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What `muster run` was asked for. Times are in seconds."""
+
+    components: frozenset[Component]
+    kubeconfig: Path | None
+    scheduler_names: tuple[str, ...]
+    scheduler_configuration: Path | None
+    submitter_image: str | None
+    namespace: str
+    pod_name: str | None
+    leader_election: bool
+    cluster_domain: str
+    health_port: int
+    gang_repair_timeout: float
+    admission_timeout: float
+
+
+async def operate(options: Options) -> int:
+    """Run the operator until SIGTERM or SIGINT; the exit status: 0 when asked to stop, 1 when a part failed."""
+    work = asyncio.ensure_future(_work(options))
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, work.cancel)
+    try:
+        await work
+    except asyncio.CancelledError:
+        logger.info("told to stop")
+        return 0
+    except (ApiError, ConfigurationError, ConnectionConfigError, OSError) as error:
+        logger.error("%s", error)
+        return 1
+    except Exception:
+        logger.exception("a part of the operator failed")
+        return 1
+    logger.error("the operator ended by itself")
+    return 1
+
+
+async def _work(options: Options) -> None:
+    connection = load_connection(options.kubeconfig)
+    async with ApiClient(connection, user_agent=f"muster/{__version__}") as client:
+        operator = Operator(options, connection, client)
+        async with serve_health(options.health_port, operator.is_ready):
+            await operator.run()
+
+
+@dataclass(frozen=True, slots=True)
+class OwnPod:
+    """The pod that this process runs in: the submitter's image is its image, the operator's events are about it."""
+
+    image: str
+    reference: ObjectReference
+
+
+class Operator:
+    """The parts that were asked for, and the informers that they share."""
+
+    def __init__(self, options: Options, connection: Connection, client: ApiClient) -> None:
+        self._options = options
+        self._connection = connection
+        self._client = client
+        self._recorder = EventRecorder(client, "muster")
+        self._informers: list[Informer[Any]] = []
+        self._leads = False
+
+    def is_ready(self) -> bool:
+        """Whether it works, or stands by for the Lease: a stand-by is ready too, else no roll-out would end."""
+        return not self._leads or all(informer.has_synced for informer in self._informers)
+
+    async def run(self) -> None:
+        """Work, while the Lease is held if one is wanted. Returns when the Lease is lost."""
+        if not self._options.leader_election:
+            await self._lead()
+            return
+        elector = LeaderElector(self._client, self._options.namespace, LEASE, self._identity())
+        await elector.run(self._lead)
+
+    def _identity(self) -> str:
+        # A container that is started again in its pod takes its own Lease over at once: the one before it is dead.
+        return self._options.pod_name or f"{socket.gethostname()}-{secrets.token_hex(4)}"
+
+    async def _lead(self) -> None:
+        # Everything anew at each turn: what was known before the Lease was lost is worth nothing.
+        self._informers = []
+        self._leads = True
+        parts = self._parts(await self._own_pod())
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._recorder.run(), name="events")
+                for informer in self._informers:
+                    tasks.create_task(informer.run(), name=f"informer of {informer.resource.plural}")
+                for run in parts:
+                    tasks.create_task(run())
+        finally:
+            self._leads = False
+
+    def _parts(self, own_pod: OwnPod | None) -> list[Callable[[], Coroutine[Any, Any, None]]]:
+        """Build what was asked for; each part comes back as the function that runs it."""
+        pods = self._informer(PODS, Pod)
+        pod_groups = self._informer(PODGROUPS, PodGroup)
+        queues = self._informer(QUEUES, Queue)
+        parts: list[Callable[[], Coroutine[Any, Any, None]]] = []
+        if Component.SCHEDULER in self._options.components:
+            nodes, priority_classes = self._informer(NODES, Node), self._informer(PRIORITYCLASSES, PriorityClass)
+            engine_informers = EngineInformers(pods, nodes, pod_groups, queues, priority_classes)
+            parts.append(self._engine(engine_informers, own_pod).run)
+        if Component.CONTROLLERS in self._options.components:
+            made_by_us = f"{labels.CREATED_BY}={labels.OPERATOR}"
+            services = self._informer(SERVICES, Service, label_selector=made_by_us)
+            jobs = self._informer(JOBS, Job, label_selector=made_by_us)
+            ray_clusters = self._informer(RAYCLUSTERS, ObservedRayCluster)
+            controller_informers = ControllerInformers(pods, services, jobs, pod_groups, queues, ray_clusters)
+            parts.append(self._controllers(controller_informers, own_pod).run)
+        return parts
+
+    def _informer(self, resource: Resource, decode: type[T], label_selector: str | None = None) -> Informer[T]:
+        informer = Informer(self._client, resource, decode, label_selector=label_selector)
+        self._informers.append(informer)
+        return informer
+
+    def _engine(self, informers: EngineInformers, own_pod: OwnPod | None) -> Engine:
+        return Engine(
+            self._client,
+            informers,
+            self._recorder,
+            configuration_source=self._configuration(),
+            scheduler_names=self._options.scheduler_names,
+            itself=own_pod.reference if own_pod else None,
+        )
+
+    def _configuration(self) -> ConfigurationSource:
+        path = self._options.scheduler_configuration
+        return WithTimeouts(
+            FileConfiguration(path, SystemClock()) if path else FixedConfiguration(),
+            gang_repair=self._options.gang_repair_timeout,
+            admission=self._options.admission_timeout,
+        )
+
+    def _controllers(self, informers: ControllerInformers, own_pod: OwnPod | None) -> Controllers:
+        image = self._options.submitter_image or (own_pod.image if own_pod else None)
+        if image is None:
+            raise ConnectionConfigError("outside a pod, --submitter-image has to name Muster's image")
+        options = ControllerOptions(
+            submitter_image=image,
+            scheduler_name=self._options.scheduler_names[0],
+            pods=PodOptions(cluster_domain=self._options.cluster_domain),
+        )
+        return Controllers(self._client, informers, self._recorder, options, connection=self._connection)
+
+    async def _own_pod(self) -> OwnPod | None:
+        if self._options.pod_name is None:
+            return None
+        pod = await self._client.get(PODS, self._options.namespace, self._options.pod_name)
+        meta = pod["metadata"]
+        reference = ObjectReference("v1", "Pod", meta["namespace"], meta["name"], meta["uid"])
+        return OwnPod(pod["spec"]["containers"][0]["image"], reference)

@@ -1,0 +1,79 @@
+"""`muster run`: the operator."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+class LogLevel(StrEnum):
+    """How much the operator logs."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+def run(
+    components: Annotated[
+        str, typer.Option(help="What runs in this process: controllers, scheduler, or both with a comma.")
+    ] = "controllers,scheduler",
+    kubeconfig: Annotated[
+        Path | None, typer.Option(help="A kubeconfig file; without one the pod's own service account is used.")
+    ] = None,
+    scheduler_name: Annotated[
+        list[str] | None, typer.Option(help="Pods with this schedulerName are ours; repeatable. [muster, volcano]")
+    ] = None,
+    scheduler_configuration: Annotated[
+        Path | None, typer.Option(help="Actions, tiers and plugins in Volcano's format; read again when it changes.")
+    ] = None,
+    submitter_image: Annotated[
+        str | None, typer.Option(help="Image of the submitter Jobs; the image of this pod if not given.")
+    ] = None,
+    namespace: Annotated[str, typer.Option(help="Where the Lease lives.", envvar="POD_NAMESPACE")] = "muster-system",
+    pod_name: Annotated[str | None, typer.Option(help="The name of this pod.", envvar="POD_NAME")] = None,
+    leader_election: Annotated[
+        bool, typer.Option(help="Wait for the Lease, so that only one process works at a time.")
+    ] = True,
+    cluster_domain: Annotated[str, typer.Option(help="The cluster's DNS domain.")] = "cluster.local",
+    health_port: Annotated[int, typer.Option(help="Port of /healthz and /readyz; 0 for none.")] = 8082,
+    gang_repair_timeout: Annotated[
+        float, typer.Option(help="Seconds in which a gang that lost members is completed, else rolled back.")
+    ] = 60.0,
+    admission_timeout: Annotated[
+        float, typer.Option(help="Seconds after which an admitted gang without a place gives its reservation back.")
+    ] = 300.0,
+    log_level: Annotated[LogLevel, typer.Option(help="How much to log.")] = LogLevel.INFO,
+) -> None:
+    """Run the operator: reconcile RayJobs and RayClusters and schedule their gangs."""
+    import asyncio
+    import logging
+
+    from muster.app import Component, Options, operate
+
+    try:
+        chosen = frozenset(Component(name.strip()) for name in components.split(",") if name.strip())
+    except ValueError as error:
+        raise typer.BadParameter(f"{error}; known are {', '.join(Component)}", param_hint="--components") from error
+    if not chosen:
+        raise typer.BadParameter("name at least one component", param_hint="--components")
+    logging.basicConfig(level=log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    options = Options(
+        components=chosen,
+        kubeconfig=kubeconfig,
+        scheduler_names=tuple(scheduler_name or ("muster", "volcano")),
+        scheduler_configuration=scheduler_configuration,
+        submitter_image=submitter_image,
+        namespace=namespace,
+        pod_name=pod_name,
+        leader_election=leader_election,
+        cluster_domain=cluster_domain,
+        health_port=health_port,
+        gang_repair_timeout=gang_repair_timeout,
+        admission_timeout=admission_timeout,
+    )
+    raise typer.Exit(asyncio.run(operate(options)))
