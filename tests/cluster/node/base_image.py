@@ -10,11 +10,12 @@ from tests.cluster.node.image_archive import ImageConfig, write_image
 from tests.cluster.node.root_file_system import temporary_root
 from tests.cluster.progress import Steps
 
-TAG = f"localhost/muster-base:{versions.DEBIAN}"
-PUBLIC_TAG = f"python:3.11-slim-{versions.DEBIAN}"
-
 _RECIPE = "1"
 _PACKAGES = ("python3", "python3-venv", "ca-certificates")
+_DIGEST = digest(_RECIPE, *_PACKAGES)
+
+TAG = f"localhost/muster-base:{versions.DEBIAN}-{_DIGEST}"
+PUBLIC_TAG = f"python:3.11-slim-{versions.DEBIAN}"
 
 
 def base_image(cache: Cache, steps: Steps) -> Path:
@@ -25,5 +26,4 @@ def base_image(cache: Cache, steps: Steps) -> Path:
             (root / "usr/local/bin/python").symlink_to("/usr/bin/python3")
             write_image(folder / "image.tar", TAG, root, ImageConfig(command=("python3",)))
 
-    key = (versions.DEBIAN, digest(_RECIPE, *_PACKAGES))
-    return cache.entry("base-image", *key, build=build) / "image.tar"
+    return cache.entry("base-image", versions.DEBIAN, _DIGEST, build=build) / "image.tar"

@@ -50,3 +50,10 @@ class Docker:
             return self.run("image", "inspect", "--format", "{{.Id}}", tag).strip()
         except CommandFailedError:
             return None
+
+    def forget_others(self, tag: str) -> None:
+        """Remove images of the same name with other tags: for an engine of our own, whose data would grow for ever."""
+        present = self.run("image", "ls", "--format", "{{.Repository}}:{{.Tag}}", tag.rpartition(":")[0]).split()
+        for old in sorted(set(present) - {tag}):
+            self.run("image", "rm", old)
+        self.run("image", "prune", "--force")

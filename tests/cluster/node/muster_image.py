@@ -54,19 +54,10 @@ def build_image(docker: Docker, base_image: str, *, cache: Cache, steps: Steps) 
             build = ("build", "--quiet", "--tag", tag, "--build-arg", f"BASE_IMAGE={base_image}", context)
             docker.run(*build, **builder)
         if docker.host is not None:
-            _forget_others(docker, tag)
+            docker.forget_others(tag)
     return tag
 
 
 def build_muster_image(cluster: NodeCluster) -> str:
     """Build Muster's image in the cluster's engine unless it has it, and return its tag; see `load_image`."""
     return build_image(cluster.docker, cluster.base_image, cache=cluster.cache, steps=cluster.steps)
-
-
-def _forget_others(docker: Docker, tag: str) -> None:
-    """Remove Muster's earlier images from an engine of our own, whose data would grow with every change."""
-    name = tag.rpartition(":")[0]
-    present = docker.run("image", "ls", "--format", "{{.Repository}}:{{.Tag}}", name).split()
-    for old in sorted(set(present) - {tag}):
-        docker.run("image", "rm", old)
-    docker.run("image", "prune", "--force")

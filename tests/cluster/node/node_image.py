@@ -25,9 +25,7 @@ from tests.cluster.node.root_file_system import chroot, remove, temporary_root
 from tests.cluster.process import CommandFailedError, run, start
 from tests.cluster.progress import Steps
 
-TAG = f"localhost/kindest-node:{versions.KUBERNETES}"
-
-_RECIPE = "1"
+_RECIPE = "2"
 _PACKAGES = (
     *("systemd", "util-linux", "mount", "kmod", "libseccomp2", "procps", "bash", "ca-certificates", "curl", "jq"),
     *("conntrack", "iptables", "nftables", "iproute2", "ethtool", "socat", "e2fsprogs", "pigz", "busybox-static"),
@@ -35,7 +33,7 @@ _PACKAGES = (
 )
 _NODE_PROGRAMS = ("kubelet", "kubeadm", "kubectl")
 ALL_PROGRAMS = (*PROGRAMS, *_NODE_PROGRAMS, "crictl")
-_UNWANTED_UNITS = (
+_UNWANTED = (
     "usr/lib/systemd/system/sysinit.target.wants/systemd-tmpfiles-setup.service",
     "usr/lib/systemd/system/multi-user.target.wants/*",
     "etc/systemd/system/*.wants/*",
@@ -44,8 +42,15 @@ _UNWANTED_UNITS = (
     "usr/lib/systemd/system/sockets.target.wants/*initctl*",
     "usr/lib/systemd/system/basic.target.wants/*",
     "usr/lib/systemd/system/containerd.service",
+    # What these set, a node would set for the whole machine.
+    "usr/lib/sysctl.d/*",
+    "etc/sysctl.d/99-sysctl.conf",
 )
+_FILES = [path.read_text() for path in sorted(FILES.iterdir())]
+_DIGEST = digest(_RECIPE, versions.ETCD, versions.COREDNS, versions.CRICTL, *_PACKAGES, *_UNWANTED, *_FILES)
 _CONTAINERD_START_SECONDS = 20.0
+
+TAG = f"localhost/kindest-node:{versions.KUBERNETES}-{_DIGEST}"
 
 
 def node_image(cache: Cache, steps: Steps) -> Path:
@@ -63,9 +68,7 @@ def node_image(cache: Cache, steps: Steps) -> Path:
             _import_component_images(folder, root, binaries)
             write_image(folder / "image.tar", TAG, root, _config())
 
-    files = [path.read_text() for path in sorted(FILES.iterdir())]
-    recipe = digest(_RECIPE, versions.ETCD, versions.COREDNS, versions.CRICTL, *_PACKAGES, *files)
-    key = (versions.KUBERNETES, "kind", versions.KIND, versions.DEBIAN, recipe)
+    key = (versions.KUBERNETES, "kind", versions.KIND, versions.DEBIAN, _DIGEST)
     return cache.entry("node-image", *key, build=build) / "image.tar"
 
 
@@ -89,7 +92,7 @@ def _copy_kind_files(files: Path, root: Path) -> None:
 
 def _configure_systemd(root: Path) -> None:
     """Leave only the services that a node needs."""
-    for pattern in _UNWANTED_UNITS:
+    for pattern in _UNWANTED:
         remove(root, pattern)
     with (root / "etc/systemd/journald.conf").open("a") as journald:
         journald.write("ReadKMsg=no\n")

@@ -16,6 +16,7 @@ from pathlib import Path
 from tests.cluster.cache import Cache, digest
 from tests.cluster.node.docker import Docker
 from tests.cluster.node.machine_state import MachineState
+from tests.cluster.node.node_link import close_link, open_link
 from tests.cluster.process import Background, CommandFailedError, run, start
 from tests.cluster.progress import Steps
 
@@ -72,11 +73,13 @@ class OwnEngine:
             if self._process.pid is None or time.monotonic() > deadline:
                 raise TimeoutError(f"the Docker engine does not answer:\n{self._process.last_lines()}")
             time.sleep(0.1)
+        open_link(self.docker)
 
     def _command(self) -> list[str | Path]:
         command: list[str | Path] = ["dockerd", "--host", self.docker.host or ""]
         command += ["--data-root", self._folder / "data", "--exec-root", self._run / "exec"]
-        command += ["--pidfile", self._run / "own.pid", "--storage-driver", "overlay2", "--bridge", "none"]
+        command += ["--pidfile", self._run / "own.pid", "--storage-driver", "overlay2"]
+        command += ["--bridge", "none", "--iptables=false"]
         return [*command, "--add-runtime", f"plain={self._runtime()}", "--default-runtime", "plain"]
 
     def _runtime(self) -> Path:
@@ -91,8 +94,7 @@ class OwnEngine:
         return runtime
 
     def _stop(self) -> None:
-        for network in self.docker.run("network", "ls", "--quiet", "--filter", "type=custom").split():
-            self.docker.run("network", "rm", network)
+        close_link(self.docker)
         self.docker.run("volume", "prune", "--force")
         self._process.stop(grace=_STOP_SECONDS)
         for folder in (self._folder / "data", self._run):
