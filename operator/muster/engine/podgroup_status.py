@@ -80,11 +80,12 @@ class PodGroupWriter:
             return
         patch = pod_group_patch(shown, wanted[1], self._clock.now())
         if patch is not None:
-            self._announce(shown, await self._patch(shown, patch), wanted[1])
+            self._announce(shown, wanted[1])
+            await self._patch(shown, patch)
         if self._wanted.get(key) is wanted:
             del self._wanted[key]
 
-    async def _patch(self, shown: PodGroup, patch: dict[str, Any]) -> PodGroup:
+    async def _patch(self, shown: PodGroup, patch: dict[str, Any]) -> None:
         meta = shown.metadata
         try:
             written = await self._client.patch(PODGROUPS, meta.namespace, meta.name, patch, decode=PodGroup)
@@ -92,13 +93,14 @@ class PodGroupWriter:
             self._pod_groups.record(await self._client.get(PODGROUPS, meta.namespace, meta.name, decode=PodGroup))
             raise
         self._pod_groups.record(written)
-        return written
 
-    def _announce(self, before: PodGroup, after: PodGroup, status: PodGroupStatus) -> None:
-        about = reference(PODGROUPS, after.metadata)
-        if status.reason is not None and _topic(before) != topic(status.reason):
+    def _announce(self, shown: PodGroup, status: PodGroupStatus) -> None:
+        """Tell of a change, before it is written: a write whose answer is lost is not told of again."""
+        about = reference(PODGROUPS, shown.metadata)
+        if status.reason is not None and _topic(shown) != topic(status.reason):
             self._recorder.event(about, "Warning", UNSCHEDULABLE, describe(status.reason), "Scheduling")
-        if _is_scheduled(after) and not _is_scheduled(before):
+        scheduled = any(each.type == SCHEDULED and each.status for each in status.conditions)
+        if scheduled and not _is_scheduled(shown):
             self._recorder.event(about, "Normal", SCHEDULED, "pod group is ready", "Scheduling")
 
 
