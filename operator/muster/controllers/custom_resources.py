@@ -13,11 +13,13 @@ import ssl
 import threading
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import kopf
 
+from muster.controllers.clock import Clock, SystemClock
+from muster.controllers.workqueue import BackOff
 from muster.kube.config import Connection
 from muster.kube.resource import Resource
 
@@ -27,8 +29,7 @@ Enqueue = Callable[[str], None]
 """Takes the key of an object that changed; called on kopf's thread."""
 
 
-class WatchEnded(RuntimeError):  # noqa: N818 - an end, not an error of ours
-    """kopf stopped by itself (for one, because the credentials were refused for good)."""
+_RESTARTS = BackOff(first=1.0, factor=2.0, longest=30.0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,6 +70,9 @@ def _watch(registry: kopf.OperatorRegistry, resource: Resource, put: Enqueue) ->
 
 def kopf_settings() -> kopf.OperatorSettings:
     """kopf as a mere watch: alone (no peering objects), silent in the API."""
+    # An event handled is no news, and it is on purpose that kopf has no signals.
+    logging.getLogger("kopf.objects").setLevel(logging.WARNING)
+    logging.getLogger("kopf._core.reactor.running").addFilter(_worth_saying)
     settings = kopf.OperatorSettings()
     settings.posting.enabled = False
     settings.peering.standalone = True
@@ -76,18 +80,44 @@ def kopf_settings() -> kopf.OperatorSettings:
     return settings
 
 
+def _worth_saying(record: logging.LogRecord) -> bool:
+    return not record.getMessage().startswith("OS signals are ignored")
+
+
 class CustomResourceWatch:
-    """Runs the operator of `build_registry` on its own thread and hands the keys over to this loop."""
+    """Runs the operator of `build_registry` on its own thread and hands the keys over to this loop.
+
+    Should kopf give up (the API server was away for long, or refused the credentials), it is started again after a
+    while, and begins with a list of everything.
+    """
 
     def __init__(
-        self, connection: Connection, enqueue: Mapping[Resource, Enqueue], namespaces: Collection[str] = ()
+        self,
+        connection: Connection,
+        enqueue: Mapping[Resource, Enqueue],
+        namespaces: Collection[str] = (),
+        *,
+        clock: Clock | None = None,
+        back_off: BackOff = _RESTARTS,
     ) -> None:
         self._connection = connection
         self._enqueue = enqueue
         self._namespaces = namespaces
+        self._clock = clock or SystemClock()
+        self._back_off = back_off
 
     async def run(self) -> None:
-        """Watch until cancelled; return when the thread has ended. Raises WatchEnded when kopf stops by itself."""
+        """Watch until cancelled; kopf's thread has ended when it returns."""
+        failures = 0
+        while True:
+            started = self._clock.monotonic()
+            await self._run_once()
+            failures = 1 if self._clock.monotonic() - started > self._back_off.longest else failures + 1
+            delay = self._back_off.delay(failures)
+            logger.warning("the watch on the custom resources has ended; it starts again in %.0f s", delay)
+            await self._clock.sleep(delay)
+
+    async def _run_once(self) -> None:
         loop = asyncio.get_running_loop()
         ended: asyncio.Future[None] = loop.create_future()
         stop = threading.Event()
@@ -99,28 +129,20 @@ class CustomResourceWatch:
             stop.set()
             await ended
             raise
-        raise WatchEnded("the watch on the custom resources has ended")
 
     def _watch(self, loop: asyncio.AbstractEventLoop, ended: asyncio.Future[None], stop: threading.Event) -> None:
         # Connection's lock belongs to one loop: this thread reads credentials through a copy of its own.
-        connection = Connection(
-            self._connection.server,
-            self._connection.ssl,
-            self._connection.credentials,
-            self._connection.proxy,
-            self._connection.server_name,
-        )
+        connection = replace(self._connection)
         enqueue = {resource: _across(loop, put) for resource, put in self._enqueue.items()}
+        operator = kopf.operator(
+            registry=build_registry(connection, enqueue),
+            settings=kopf_settings(),
+            clusterwide=not self._namespaces,
+            namespaces=self._namespaces,
+            stop_flag=stop,
+        )
         try:
-            asyncio.run(
-                kopf.operator(
-                    registry=build_registry(connection, enqueue),
-                    settings=kopf_settings(),
-                    clusterwide=not self._namespaces,
-                    namespaces=self._namespaces,
-                    stop_flag=stop,
-                )
-            )
+            asyncio.run(operator)
         except Exception:
             logger.exception("the watch on the custom resources failed")
         finally:

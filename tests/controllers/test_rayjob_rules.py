@@ -1,0 +1,90 @@
+"""Deadlines, the sentence that says why a job waits, and the submitter's state: pure rules of the RayJob reconciler."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from muster.api.rayjob import RayJobSpec
+from muster.controllers.rayjob.deadlines import deadlines
+from muster.controllers.rayjob.submitter import SubmitterState, submitter_of
+from muster.controllers.rayjob.waiting import why_waiting
+from muster.kube.objects import Job, PodGroup
+
+
+@pytest.mark.parametrize(
+    ("spec", "running", "expected"),
+    [
+        pytest.param({}, False, [], id="none"),
+        pytest.param({"activeDeadlineSeconds": 60}, False, [(1060, "DeadlineExceeded")], id="active"),
+        pytest.param({"activeDeadlineSeconds": 60}, True, [(1060, "DeadlineExceeded")], id="active while running"),
+        pytest.param({"preRunningDeadlineSeconds": 9}, False, [(1009, "PreRunningDeadlineExceeded")], id="before"),
+        pytest.param({"preRunningDeadlineSeconds": 9}, True, [], id="before is over once it runs"),
+        pytest.param(
+            {"activeDeadlineSeconds": 5, "preRunningDeadlineSeconds": 9},
+            False,
+            [(1005, "DeadlineExceeded"), (1009, "PreRunningDeadlineExceeded")],
+            id="the earlier one first",
+        ),
+    ],
+)
+def test_deadlines_count_from_the_start_of_the_attempt(
+    spec: dict[str, Any], running: bool, expected: list[tuple[float, str]]
+) -> None:
+    found = deadlines(RayJobSpec.parse(spec), 1000.0, running=running)
+    assert [(deadline.at, deadline.reason) for deadline in found] == expected
+
+
+def group(phase: str, refusal: str | None = None, **annotations: str) -> PodGroup:
+    conditions = [{"type": "Unschedulable", "status": "True", "message": refusal}] if refusal else []
+    metadata = {"name": "pg", "annotations": {key.replace("__", "/"): value for key, value in annotations.items()}}
+    raw = {"metadata": metadata, "status": {"phase": phase, "conditions": conditions}}
+    return msgspec.convert(raw, PodGroup)
+
+
+FAILURE = {"type": "ReplicaFailure", "status": "True", "message": "exceeded quota"}
+HEAD_WAITS = {"type": "HeadPodReady", "status": "False", "reason": "ImagePullBackOff", "message": "no such image"}
+HEAD_READY = {"type": "HeadPodReady", "status": "True"}
+REASON = {"muster.dev__reason": '{"code": "Quota", "message": "queue q is full"}'}
+UP = {"head": {"podIP": "10.0.0.1"}}
+
+
+@pytest.mark.parametrize(
+    ("cluster", "pod_group", "expected"),
+    [
+        pytest.param({"conditions": [FAILURE]}, group("Pending", "no room"), "exceeded quota", id="pods are refused"),
+        pytest.param({}, group("Pending", "2 of 3 fit"), "The gang waits: 2 of 3 fit", id="the scheduler's condition"),
+        pytest.param({}, group("Pending", **REASON), "The gang waits: queue q is full", id="the annotation's message"),
+        pytest.param({}, group("Inqueue"), "The gang waits for its place", id="no word yet"),
+        pytest.param(
+            {"conditions": [HEAD_WAITS], **UP}, group("Running"), "ImagePullBackOff: no such image", id="the head pod"
+        ),
+        pytest.param(
+            {"conditions": [HEAD_READY], **UP, "readyWorkerReplicas": 1, "desiredWorkerReplicas": 3},
+            group("Running"),
+            "1 of 3 workers are ready",
+            id="the workers",
+        ),
+    ],
+)
+def test_a_waiting_job_says_who_keeps_it_waiting(cluster: dict[str, Any], pod_group: PodGroup, expected: str) -> None:
+    assert expected in why_waiting(cluster, pod_group)
+
+
+@pytest.mark.parametrize(
+    ("conditions", "expected"),
+    [
+        ([], SubmitterState.ACTIVE),
+        ([("Complete", "True")], SubmitterState.COMPLETE),
+        ([("FailureTarget", "True"), ("Failed", "True")], SubmitterState.FAILED),
+        ([("Failed", "False")], SubmitterState.ACTIVE),
+        ([("Suspended", "True")], SubmitterState.ACTIVE),
+    ],
+)
+def test_the_submitter_is_what_the_conditions_of_its_job_say(
+    conditions: list[tuple[str, str]], expected: SubmitterState
+) -> None:
+    raw = {"status": {"conditions": [{"type": kind, "status": status} for kind, status in conditions]}}
+    assert submitter_of(msgspec.convert(raw, Job)).state is expected
