@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -12,6 +13,8 @@ from muster.api.queue import Queue
 from muster.api.raycluster import RayCluster
 from muster.api.rayjob import RayJob
 from muster.ray import gang
+from muster.ray.pods import head_pod, worker_pod
+from muster.ray.scheduling_request import scheduling_request
 
 Json = dict[str, Any]
 
@@ -93,6 +96,41 @@ def test_the_members_are_the_pods_that_must_start_together(spec: Json, members: 
     manifest = of_cluster(spec)
     assert manifest["spec"]["minTaskMember"] == members
     assert manifest["spec"]["minMember"] == sum(members.values())
+
+
+def test_another_name_of_the_scheduler_may_be_configured() -> None:
+    named = cluster(cluster_spec(workers(template=template(schedulerName="ours"))))
+    assert gang.gang_of(named.spec, scheduler_name="ours").members == {"headgroup": 1, "small": 2}
+    assert gang.gang_of(named.spec).members == {"headgroup": 1}
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        cluster_spec(),
+        cluster_spec(workers(), workers("big", 3, template=template("100m", "64Mi"))),
+        cluster_spec(workers(numOfHosts=2, template=GPU_ONLY)),
+        cluster_spec(
+            workers(
+                template=template(
+                    overhead={"cpu": "250m"},
+                    initContainers=[
+                        {"name": "proxy", "restartPolicy": "Always", "resources": {"limits": {"cpu": "500m"}}},
+                        {"name": "load", "resources": {"limits": {"cpu": "300m", "memory": "4Gi"}}},
+                    ],
+                )
+            )
+        ),
+    ],
+)
+def test_the_resources_are_the_sum_over_the_pods_as_they_are_built(spec: Json) -> None:
+    demo = cluster(spec)
+    built = [head_pod(demo, "head")]
+    for group in demo.spec.worker_groups:
+        built += [worker_pod(demo, group, f"worker-{n}") for n in range(group.desired_pods)]
+    total = sum((scheduling_request(pod["spec"]) for pod in built), Counter[str]())
+    assert gang.gang_of(demo.spec).resources == total
+    assert gang.gang_of(demo.spec).size == len(built)
 
 
 def test_a_size_beyond_what_the_field_holds_is_cut_to_it() -> None:

@@ -142,7 +142,7 @@ class RayClusterStatus(Model):
     conditions: Annotated[list[Condition] | None, Schema(list_type="map", list_map_keys=("type",))] = None
     observed_generation: int | None = None
     last_update_time: Timestamp | None = None
-    state_transition_times: dict[str, Timestamp] | None = None
+    state_transition_times: dict[str, Timestamp | None] | None = None
     endpoints: dict[str, str] | None = None
     head: HeadInfo | None = None
     ready_worker_replicas: Int32 | None = None

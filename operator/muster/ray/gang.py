@@ -24,6 +24,7 @@ from muster.api.raycluster import RayCluster, RayClusterSpec, WorkerGroupSpec
 from muster.api.rayjob import RayJob, SubmissionMode
 from muster.quantities import format_quantity
 from muster.ray import labels, names
+from muster.ray.gang_membership import GangMembership
 from muster.ray.gang_update import desired_update, released
 from muster.ray.owner import owner_reference
 from muster.ray.scheduling_request import Amounts, scheduling_request
@@ -45,7 +46,6 @@ Manifest = dict[str, Any]
 WAIT_GCS_READY = {"resources": {"requests": {"cpu": "200m", "memory": "256Mi"}}}
 AUTOSCALER = {"requests": {"cpu": "500m", "memory": "512Mi"}}
 
-_OUR_SCHEDULERS = (labels.SCHEDULER_NAME, "volcano")
 _NOT_COPIED = (labels.LAST_APPLIED, labels.COMPANIONS, labels.COMPANION_NODES)
 _POD_FIELDS = ("overhead", "nodeSelector", "affinity", "tolerations", "priorityClassName", "preemptionPolicy")
 _CONTAINER_FIELDS = ("resources", "ports", "restartPolicy")
@@ -64,17 +64,23 @@ class Gang:
         return min(sum(self.members.values()), INT32_MAX)
 
 
-def gang_of(spec: RayClusterSpec, *, init_container: bool = True, companions: Iterable[Mapping[str, Any]] = ()) -> Gang:
+def gang_of(
+    spec: RayClusterSpec,
+    *,
+    init_container: bool = True,
+    scheduler_name: str = labels.SCHEDULER_NAME,
+    companions: Iterable[Mapping[str, Any]] = (),
+) -> Gang:
     """The gang of a cluster with this spec; an empty one while the cluster is suspended.
 
-    `init_container` says whether workers get `wait-gcs-ready`. `companions` are pod specs whose request is part of
-    the resources, though they are no members. Raises QuantityError.
+    `init_container` says whether workers get `wait-gcs-ready`, `scheduler_name` who places the gang. `companions` are
+    pod specs whose request is part of the resources, though they are no members. Raises QuantityError.
     """
     if spec.suspend:
         return Gang()
     members: dict[str, int] = {}
     resources: Amounts = Counter()
-    for role, pods, request in _roles(spec, init_container):
+    for role, pods, request in _roles(spec, init_container, scheduler_name):
         members[role] = pods
         resources.update({name: amount * pods for name, amount in request.items()})
     for companion in companions:
@@ -89,11 +95,14 @@ def pod_group_name(owner: RayCluster | RayJob) -> str:
     return names.pod_group(owner.metadata.name)
 
 
-def ray_cluster_pod_group(cluster: RayCluster, *, init_container: bool = True) -> Manifest | None:
+def ray_cluster_pod_group(
+    cluster: RayCluster, *, init_container: bool = True, scheduler_name: str = labels.SCHEDULER_NAME
+) -> Manifest | None:
     """The PodGroup of a cluster that stands alone; None for one that a RayJob made. Raises QuantityError."""
     if _made_by_ray_job(cluster):
         return None
-    return _pod_group(cluster, gang_of(cluster.spec, init_container=init_container), companions=[])
+    gang = gang_of(cluster.spec, init_container=init_container, scheduler_name=scheduler_name)
+    return _pod_group(cluster, gang, companions=[])
 
 
 def ray_job_pod_group(
@@ -102,6 +111,7 @@ def ray_job_pod_group(
     *,
     cluster_spec: RayClusterSpec | None = None,
     init_container: bool = True,
+    scheduler_name: str = labels.SCHEDULER_NAME,
 ) -> Manifest:
     """The PodGroup of a RayJob.
 
@@ -112,9 +122,10 @@ def ray_job_pod_group(
     spec = cluster_spec or job.spec.ray_cluster_spec
     if spec is None:
         raise ValueError(f"RayJob {job.metadata.namespace}/{job.metadata.name} has no rayClusterSpec")
-    expects_submitter = submitter is not None and job.spec.mode == SubmissionMode.K8S_JOB and _is_ours(submitter)
-    companions = [submitter] if submitter is not None and expects_submitter and not spec.suspend else []
-    return _pod_group(job, gang_of(spec, init_container=init_container, companions=companions), companions)
+    comes = submitter is not None and job.spec.mode == SubmissionMode.K8S_JOB and not spec.suspend
+    companions = [submitter] if submitter is not None and comes and _is_placed(submitter, scheduler_name) else []
+    gang = gang_of(spec, init_container=init_container, scheduler_name=scheduler_name, companions=companions)
+    return _pod_group(job, gang, companions)
 
 
 def queue_name(owner: RayCluster | RayJob) -> str | None:
@@ -136,20 +147,20 @@ def _made_by_ray_job(cluster: RayCluster) -> bool:
     return cluster.metadata.labels.get(labels.ORIGINATED_FROM_KIND) == RayJob.definition.kind
 
 
-def _is_ours(pod_spec: Mapping[str, Any]) -> bool:
-    scheduler = pod_spec.get("schedulerName")
-    return not scheduler or scheduler in _OUR_SCHEDULERS
+def _is_placed(pod_spec: Mapping[str, Any], scheduler_name: str) -> bool:
+    """Whether our scheduler places a pod of this spec; one that names another is no member of a gang."""
+    return GangMembership("", scheduler_name=scheduler_name).places(pod_spec)
 
 
-def _roles(spec: RayClusterSpec, init_container: bool) -> Iterable[tuple[str, int, Amounts]]:
+def _roles(spec: RayClusterSpec, init_container: bool, scheduler_name: str) -> Iterable[tuple[str, int, Amounts]]:
     """Role, number of pods, request of one pod; roles without pods are left out."""
     head = spec.head_group_spec.template.get("spec") or {}
-    if _is_ours(head):
+    if _is_placed(head, scheduler_name):
         yield labels.HEAD_GROUP, 1, scheduling_request(head, more_containers=_autoscaler(spec))
     for group in spec.worker_groups:
         worker = group.template.get("spec") or {}
         pods = min(_least_pods(group) if spec.autoscaling else group.desired_pods, INT32_MAX)
-        if pods > 0 and _is_ours(worker):
+        if pods > 0 and _is_placed(worker, scheduler_name):
             added = [WAIT_GCS_READY] if init_container else []
             yield group.group_name, pods, scheduling_request(worker, more_init_containers=added)
 
