@@ -165,11 +165,17 @@ def stop_all(programs: Iterable[Background], number: signal.Signals = signal.SIG
 
 def _command_line(pid: int) -> list[str]:
     """Return the arguments of a live process; empty for none and for a zombie."""
-    try:
-        raw = Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        return []
-    return raw.decode(errors="replace").rstrip("\0").split("\0") if raw else []
+    for _ in range(100):
+        try:
+            raw = Path(f"/proc/{pid}/cmdline").read_bytes()
+            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except OSError:
+            return []
+        if raw or state in "ZX":
+            break
+        # A process that is just becoming another program has no arguments for a moment.
+        time.sleep(0.001)
+    return raw.decode(errors="replace").removesuffix("\0").split("\0") if raw else []
 
 
 def _signal_group(pid: int, number: signal.Signals) -> None:
