@@ -38,7 +38,7 @@ async def binder(api: ScriptedApi, clock: ManualClock, **options: Any) -> AsyncI
         gate=GATE,
         bound=lambda binding: ends.bound.append(binding.pod),
         failed=lambda binding, complaint: ends.failed.append(binding.pod),
-        patience=Patience(writes=3, backoff=Backoff(first=1.0, limit=4.0)),
+        patience=Patience(writes=3, backoff=Backoff(1.0, 4.0), setback=Backoff(1.0, 4.0)),
         **options,
     )
     task = asyncio.create_task(made.run())
@@ -231,3 +231,28 @@ async def test_a_gang_whose_first_write_is_impossible_is_not_bound() -> None:
         await settle()
         assert (api.calls, ends.failed) == ([], ["p"])
         assert made.idle
+
+
+async def test_a_pod_that_was_handed_back_waits_longer_each_time() -> None:
+    api, clock = ScriptedApi(pod()), ManualClock()
+    async with binder(api, clock) as (made, ends):
+        tries = []
+        for pause in (0.0, 1.0, 2.0, 4.0, 4.0):
+            api.faults["bind"].append(failing(Forbidden(403, "Forbidden", "")))
+            made.post([binding()])
+            await clock.advance(pause * 0.7)
+            before = len(ends.failed)
+            await clock.advance(pause * 0.3)
+            tries.append((before, len(ends.failed)))
+        assert tries == [(1, 1), (1, 2), (2, 3), (3, 4), (4, 5)]
+
+
+async def test_a_pod_that_was_bound_at_last_is_forgiven() -> None:
+    api, clock = ScriptedApi(pod()), ManualClock()
+    async with binder(api, clock) as (made, ends):
+        api.faults["bind"].append(failing(Forbidden(403, "Forbidden", "")))
+        made.post([binding()])
+        await settle()
+        made.post([binding()])
+        await clock.advance(1)
+        assert (ends.failed, ends.bound, made._setbacks) == (["p"], ["p"], {})

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import json
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
 from muster.kube.client import ApiClient
@@ -103,6 +104,32 @@ class Gangs:
         """Pods of the namespace that have a node."""
         pods = await self.api.list(PODS, self.namespace, decode=Pod)
         return {pod.metadata.name: pod.spec.node_name for pod in pods if pod.spec.node_name}
+
+    async def wait_bound(self, names: Iterable[str], deadline: float = 20.0) -> None:
+        """Wait until all of these have a node."""
+
+        async def holds() -> bool:
+            return set(names) <= set(await self.bound())
+
+        await eventually(holds, f"{list(names)} are bound", deadline)
+
+    async def wait_phase(self, group: str, phase: str) -> None:
+        """Wait until the PodGroup has this phase."""
+
+        async def holds() -> bool:
+            return (await self.read_group(group)).status.phase == phase
+
+        await eventually(holds, f"{group} is {phase}")
+
+    async def wait_reason(self, group: str) -> dict[str, Any]:
+        """Wait until the PodGroup says why it waits; returns what it says to machines."""
+
+        async def holds() -> bool:
+            return "muster.dev/reason" in (await self.read_group(group)).metadata.annotations
+
+        await eventually(holds, f"{group} says why it waits")
+        found: dict[str, Any] = json.loads((await self.read_group(group)).metadata.annotations["muster.dev/reason"])
+        return found
 
     async def play(self, *names: str, phase: str = "Running") -> None:
         """Do a kubelet's work: say what became of bound pods."""

@@ -6,6 +6,8 @@ is not a clear yes the pod is read, and what is there is believed: a binding tha
 success, a pod that is gone or bound elsewhere is left to the watch. A pod that can't be bound is handed back to the
 model (`failed`) only once a read has shown it unbound, so that its place is never given away while it might hold it.
 
+A pod whose bindings fail one after the other is tried after growing pauses, wherever the scheduler wants it next.
+
 An ungated pod that is not bound yet is safe: its schedulerName is ours, so nobody else binds it.
 """
 
@@ -42,10 +44,14 @@ class Landing(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How long a pod is tried: `writes` tries at most, with pauses of `backoff`. Reads go on until one is answered."""
+    """How long a pod is tried: `writes` tries at most, with pauses of `backoff`. Reads go on until one is answered.
+
+    A pod that was handed back before waits `setback` before it is tried again.
+    """
 
     writes: int = 5
     backoff: Backoff = field(default_factory=lambda: Backoff(first=0.1, limit=5.0))
+    setback: Backoff = field(default_factory=lambda: Backoff(first=0.1, limit=5.0))
 
 
 class Binder:
@@ -77,6 +83,8 @@ class Binder:
         self._patience = patience or Patience()
         self._posted: asyncio.Queue[tuple[list[Binding], Callable[[], Awaitable[bool]] | None]] = asyncio.Queue()
         self._open = 0
+        self._setbacks: dict[str, int] = {}
+        """UID to how often in a row the pod was handed back."""
 
     def post(self, bindings: Iterable[Binding], after: Callable[[], Awaitable[bool]] | None = None) -> None:
         """Have bindings carried out, once `after` (if any) is true; if it is false they all fail unposted."""
@@ -114,6 +122,9 @@ class Binder:
             self._failed(binding, "the PodGroup could not be written")
 
     async def _carry_out(self, binding: Binding) -> None:
+        setbacks = self._setbacks.pop(binding.task_uid, 0)
+        if setbacks:
+            await self._clock.sleep(self._patience.setback.pause(setbacks))
         landing, complaint = await self._try_until_known(binding)
         self._open -= 1
         if landing is Landing.BOUND:
@@ -121,6 +132,7 @@ class Binder:
         elif landing is Landing.LOST:
             logger.info("%s/%s is gone or bound elsewhere", binding.namespace, binding.pod)
         else:
+            self._setbacks[binding.task_uid] = setbacks + 1
             logger.warning("%s/%s was not bound to %s: %s", binding.namespace, binding.pod, binding.node, complaint)
             self._failed(binding, complaint)
 

@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from muster.engine.configuration_source import FileConfiguration, FixedConfiguration
+from muster.scheduler.conf import DEFAULT, ConfigurationError
+from tests.engine.manual_clock import ManualClock
+
+VALID = 'actions: "enqueue, allocate"\n'
+OTHER = 'actions: "enqueue, allocate, backfill"\n'
+
+
+class Watched:
+    """A configuration file under watch: `changes` counts, `refusals` quote what could not be used."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.clock = ManualClock()
+        self.source = FileConfiguration(path, self.clock, interval=5.0)
+        self.changes = 0
+        self.refusals: list[str] = []
+
+    def _changed(self) -> None:
+        self.changes += 1
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        task = asyncio.create_task(self.source.watch(self._changed, self.refusals.append))
+        try:
+            yield
+        finally:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+    async def write(self, text: str) -> None:
+        """Write as an editor may, and let the watch see it; the modification time moves even on coarse file systems."""
+        before = self.path.stat().st_mtime_ns if self.path.exists() else 0
+        self.path.write_text(text)
+        os.utime(self.path, ns=(before + 10**9, before + 10**9))
+        await self.clock.advance(5)
+
+
+@pytest.fixture
+def watched(tmp_path: Path) -> Watched:
+    path = tmp_path / "scheduler.yaml"
+    path.write_text(VALID)
+    return Watched(path)
+
+
+async def test_a_changed_file_is_read_again(watched: Watched) -> None:
+    assert watched.source.current.actions == ("enqueue", "allocate")
+    async with watched.running():
+        await watched.write(OTHER)
+    assert watched.source.current.actions == ("enqueue", "allocate", "backfill")
+    assert (watched.changes, watched.refusals) == (1, [])
+
+
+async def test_an_unchanged_file_is_left_alone(watched: Watched) -> None:
+    async with watched.running():
+        await watched.clock.advance(1000)
+    assert (watched.changes, watched.refusals) == (0, [])
+
+
+UNUSABLE = {
+    "not YAML": "actions: [",
+    "not a mapping": "- a",
+    "an unknown action": 'actions: "enqueue, dance"',
+}
+
+
+@pytest.mark.parametrize("text", UNUSABLE.values(), ids=UNUSABLE.keys())
+async def test_an_unusable_file_keeps_the_old_one_and_is_reported_once(watched: Watched, text: str) -> None:
+    async with watched.running():
+        await watched.write(text)
+        await watched.clock.advance(100)
+        assert watched.source.current.actions == ("enqueue", "allocate")
+        assert (watched.changes, len(watched.refusals)) == (0, 1)
+        assert str(watched.path) in watched.refusals[0]
+        await watched.write(OTHER)
+    assert (watched.changes, watched.source.current.actions[-1]) == (1, "backfill")
+
+
+async def test_a_file_that_vanishes_keeps_the_old_one(watched: Watched) -> None:
+    async with watched.running():
+        watched.path.unlink()
+        await watched.clock.advance(5)
+        assert (watched.changes, len(watched.refusals)) == (0, 1)
+        await watched.write(OTHER)
+    assert watched.changes == 1
+
+
+@pytest.mark.parametrize("text", UNUSABLE.values(), ids=UNUSABLE.keys())
+def test_a_start_with_an_unusable_file_fails_and_names_it(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "bad.yaml"
+    path.write_text(text)
+    with pytest.raises(ConfigurationError, match=str(path)):
+        FileConfiguration(path, ManualClock())
+
+
+async def test_a_fixed_configuration_has_nothing_to_watch() -> None:
+    source = FixedConfiguration()
+    await source.watch(lambda: None, lambda problem: None)
+    assert source.current is DEFAULT
