@@ -1,23 +1,501 @@
-"""The scheduler's model of the cluster, kept current by small changes."""
+"""The scheduler's model of the cluster, kept current by small changes.
+
+The engine tells it what the API server says (`set_…`, `remove_…`) and how its own writes went (`bind_failed`, …);
+a cycle moves tasks. Both go through `move`, the one place where a task's status or node changes, so the accounts of
+nodes, jobs, queues and of the cluster are the same whichever way a change came. Every method may be called again with
+the same value, and in any order: a pod may come before its PodGroup, its node, or its queue.
+"""
 
 from __future__ import annotations
 
-from muster.scheduler.specs import NodeSpec, PodGroupSpec, PriorityClassSpec, QueueSpec, TaskSpec
+import dataclasses
+
+from muster.scheduler import companions
+from muster.scheduler.job import NO_CONTRIBUTION, JobInfo
+from muster.scheduler.node import NodeInfo
+from muster.scheduler.parking import ParkingLot, Relief
+from muster.scheduler.placement import NodeIndex
+from muster.scheduler.queue import DEFAULT, IMPLICIT, QueueInfo
+from muster.scheduler.resources import Resources
+from muster.scheduler.restore import differs_in_status_only, restore_state, status_in
+from muster.scheduler.shapes import ShapeBook
+from muster.scheduler.specs import (
+    NodeSpec,
+    PodGroupSpec,
+    PriorityClassSpec,
+    QueueSpec,
+    TaskSpec,
+    TaskStatus,
+)
+from muster.scheduler.task import TaskInfo
+
+_UNGROUPED = ""
 
 
 class SchedulerCache:
-    """Everything a cycle reads. Changed only between cycles, on one event loop; every method is idempotent."""
+    """Everything a cycle reads. Changed only on one event loop; a cycle and an event never overlap.
 
-    def set_node(self, spec: NodeSpec) -> None: ...
-    def remove_node(self, name: str) -> None: ...
-    def set_task(self, spec: TaskSpec) -> None: ...
-    def remove_task(self, uid: str) -> None: ...
-    def set_pod_group(self, spec: PodGroupSpec) -> None: ...
-    def remove_pod_group(self, key: str) -> None: ...
-    def set_queue(self, spec: QueueSpec) -> None: ...
-    def remove_queue(self, name: str) -> None: ...
-    def set_priority_class(self, spec: PriorityClassSpec) -> None: ...
-    def remove_priority_class(self, name: str) -> None: ...
-    def bind_failed(self, task_uid: str) -> None: ...
-    def evict_failed(self, task_uid: str) -> None: ...
-    def status_unwritten(self, pod_group: str) -> None: ...
+    `total` and `used` are sums over known nodes, `promised` what admitted jobs have reserved. `changed` are the jobs
+    whose status has to be worked out again, `waiting` those that the actions look at, `relief` what got better since
+    the last cycle, `reserving` the jobs that ended it with room promised on nodes. `memory` belongs to the cycle.
+    """
+
+    def __init__(self) -> None:
+        self.nodes: dict[str, NodeInfo] = {}
+        self.tasks: dict[str, TaskInfo] = {}
+        self.jobs: dict[str, JobInfo] = {}
+        self.queues: dict[str, QueueInfo] = {name: QueueInfo(name) for name in IMPLICIT}
+        self.priority_classes: dict[str, PriorityClassSpec] = {}
+        self.total = Resources()
+        self.used = Resources()
+        self.promised = Resources()
+        self.index = NodeIndex()
+        self.shapes = ShapeBook(self.index)
+        self.lot = ParkingLot()
+        self.relief = Relief()
+        self.changed: dict[str, JobInfo] = {}
+        self.waiting: dict[str, JobInfo] = {}
+        self.reserving: set[str] = set()
+        self.memory: object = None
+        self._unsettled: dict[str, JobInfo] = {}
+        self._ungrouped = QueueInfo(_UNGROUPED)
+
+    # --- nodes ---
+
+    def set_node(self, spec: NodeSpec) -> None:
+        """A node was added or changed."""
+        node = self.nodes.get(spec.name)
+        if node is None:
+            node = self.nodes[spec.name] = NodeInfo(spec.name)
+        if node.spec == spec:
+            return
+        self._count_node(node, known=False)
+        node.spec = spec
+        self._count_node(node, known=True)
+        self.index.set_spec(node)
+        self.relief.nodes[spec.name] = node
+        self.relief.cluster = True
+
+    def remove_node(self, name: str) -> None:
+        """A node is gone. Pods that still name it keep their account until they go too."""
+        node = self.nodes.get(name)
+        if node is None or node.spec is None:
+            return
+        self._count_node(node, known=False)
+        self.index.remove(node)
+        node.spec = None
+        self.relief.nodes.pop(name, None)
+        for task in [task for task in node.tasks.values() if task.companion]:
+            self.move(task, TaskStatus.PENDING, None)
+            self._touch_task(task)
+        self._drop_if_empty(node)
+
+    def _count_node(self, node: NodeInfo, *, known: bool) -> None:
+        if node.spec is None:
+            return
+        change = Resources.add if known else Resources.sub
+        change(self.total, node.spec.allocatable)
+        change(self.used, node.used)
+
+    def _drop_if_empty(self, node: NodeInfo) -> None:
+        if node.spec is None and not node.tasks:
+            self.nodes.pop(node.name, None)
+
+    # --- pods ---
+
+    def set_task(self, spec: TaskSpec) -> None:
+        """A pod was added or changed.
+
+        What we have decided and the API server does not show yet stands: a pod that we are binding stays Binding
+        while it has no node, one that we are evicting stays Releasing while it has no deletion time.
+        """
+        old = self.tasks.get(spec.uid)
+        if old is not None and old.spec == spec:
+            return
+        task = TaskInfo(spec, self.shapes.take(spec.request, spec.init_request, spec.scheduling))
+        status, node = _placement(spec)
+        if old is not None:
+            status, node = _what_stands(old, task, status, node)
+            self._detach(old)
+        self.tasks[spec.uid] = task
+        task.job = self._job_of(spec)
+        self._attach(task, status, node)
+        if old is not None:
+            self._note_relief(old, task)
+            self._clean_up(old)
+        self._touch_task(task)
+
+    def remove_task(self, uid: str) -> None:
+        """A pod is gone."""
+        task = self.tasks.pop(uid, None)
+        if task is None:
+            return
+        self._detach(task)
+        self._note_relief(task, None)
+        self._touch_task(task)
+        self._clean_up(task)
+
+    def bind_failed(self, task_uid: str) -> None:
+        """The binding that we sent did not happen: the pod is Pending again."""
+        task = self.tasks.get(task_uid)
+        if task is None or not task.assumed:
+            return
+        self._free(task)
+        status = TaskStatus.PENDING if task.status is TaskStatus.BINDING else task.status
+        self.move(task, status, None)
+        task.assumed = False
+        self._touch_task(task)
+
+    def evict_failed(self, task_uid: str) -> None:
+        """The eviction that we sent did not happen: the pod is what it was."""
+        task = self.tasks.get(task_uid)
+        if task is None or task.evicted is None:
+            return
+        before, task.evicted = task.evicted, None
+        self.move(task, before if task.node is not None else TaskStatus.PENDING, task.node)
+        self._touch_task(task)
+
+    def _job_of(self, spec: TaskSpec) -> JobInfo | None:
+        """The job that accounts for the pod: none for a pod of others that has no group or no node."""
+        if not spec.ours and (not spec.job or _placement(spec)[1] is None):
+            return None
+        if spec.job:
+            return self._job(spec.job)
+        key = f"{spec.namespace}/podgroup-{spec.uid}"
+        job = self._job(key)
+        if job.spec is None:
+            job.synthetic = True
+            self._apply_pod_group(job, _group_of_one(spec, key))
+        return job
+
+    def _attach(self, task: TaskInfo, status: TaskStatus, node: str | None) -> None:
+        task.status, task.node = status, node
+        if task.job is not None:
+            task.job.tasks[task.uid] = task
+            task.job.account(task, 1)
+        self._occupy(task, 1)
+
+    def _detach(self, task: TaskInfo) -> None:
+        self._occupy(task, -1)
+        job = task.job
+        if job is not None:
+            job.account(task, -1)
+            job.tasks.pop(task.uid, None)
+            self.touch(job)
+        self.shapes.give_back(task.shape)
+
+    def _clean_up(self, task: TaskInfo) -> None:
+        """Forget the job of a task that is gone when nothing else keeps it."""
+        job = task.job
+        if job is None:
+            return
+        if job.synthetic and not job.tasks:
+            self._unlink(job)
+        else:
+            companions.reconcile(self, job, {task.role: task.node} if task.node else {})
+            self._drop_job_if_empty(job)
+
+    def _note_relief(self, old: TaskInfo, new: TaskInfo | None) -> None:
+        """Whatever the pod took and takes no more is free for others."""
+        if old.node is None:
+            return
+        unchanged = (
+            new is not None
+            and new.node == old.node
+            and new.status.holds is old.status.holds
+            and (new.status is TaskStatus.RELEASING) is (old.status is TaskStatus.RELEASING)
+            and new.request == old.request
+        )
+        if not unchanged:
+            self._free(old)
+
+    def _free(self, task: TaskInfo) -> None:
+        if task.node is not None and task.node in self.nodes:
+            self.relief.nodes[task.node] = self.nodes[task.node]
+        if task.job is not None:
+            self.relief.queues.add(task.job.queue.name)
+        self.relief.cluster = True
+
+    # --- PodGroups ---
+
+    def set_pod_group(self, spec: PodGroupSpec) -> None:
+        """A PodGroup was added or changed. The status in it is believed once; from then on ours is newer."""
+        job = self._job(spec.key)
+        if job.spec != spec:
+            self._apply_pod_group(job, spec)
+
+    def remove_pod_group(self, key: str) -> None:
+        """A PodGroup is gone. Its pods stay accounted for in its queue until they go too."""
+        job = self.jobs.get(key)
+        if job is None or job.spec is None or job.synthetic:
+            return
+        job.spec = None
+        companions.reconcile(self, job, {})
+        job.clear_state()
+        self.touch(job)
+        self.relief.queues.add(job.queue.name)
+        self.relief.cluster = True
+        self._drop_job_if_empty(job)
+
+    def status_unwritten(self, pod_group: str) -> None:
+        """The status that an Outcome gave could not be written: say it again."""
+        job = self.jobs.get(pod_group)
+        if job is not None and job.spec is not None:
+            job.published = status_in(job.spec)
+            self.changed[job.key] = job
+
+    def _apply_pod_group(self, job: JobInfo, spec: PodGroupSpec) -> None:
+        old, job.spec = job.spec, spec
+        if old is None or old.uid != spec.uid:
+            job.clear_state()
+            restore_state(job, spec)
+        else:
+            self._note_status(job, old)
+            if differs_in_status_only(spec, old):
+                return
+        self._set_queue(job, self.queue(spec.queue or DEFAULT))
+        roles = frozenset(each.role for each in spec.companions)
+        if roles != job.companion_roles:
+            self._set_companion_roles(job, roles)
+        job.priority = self._priority(spec.priority_class)
+        companions.reconcile(self, job, spec.companion_nodes)
+        self.touch(job)
+        self.relief.queues.add(job.queue.name)
+        self.relief.cluster = True
+
+    def _note_status(self, job: JobInfo, old: PodGroupSpec) -> None:
+        """Somebody wrote the status: when it was not us, ours has to be said again."""
+        assert job.spec is not None
+        stored = status_in(job.spec)
+        said = job.published
+        if stored != status_in(old) and (said is None or stored != dataclasses.replace(said, reason=None)):
+            job.published = stored
+            self.changed[job.key] = job
+
+    def _set_queue(self, job: JobInfo, queue: QueueInfo) -> None:
+        before = job.queue
+        if before is queue:
+            return
+        self._recount(job, lambda: setattr(job, "queue", queue))
+        before.jobs.pop(job.key, None)
+        queue.jobs[job.key] = job
+        self.relief.queues.add(before.name)
+        self._drop_queue_if_empty(before)
+
+    def _set_companion_roles(self, job: JobInfo, roles: frozenset[str]) -> None:
+        self._recount(job, lambda: setattr(job, "companion_roles", roles))
+
+    def _recount(self, job: JobInfo, change: object) -> None:
+        """Take the job's accounts back, change it, account for it anew."""
+        assert callable(change)
+        tasks = list(job.all_tasks())
+        for task in tasks:
+            job.account(task, -1)
+        self._contribute(job, withdraw=True)
+        change()
+        for task in tasks:
+            job.account(task, 1)
+        self._unsettled[job.key] = job
+
+    def _job(self, key: str) -> JobInfo:
+        job = self.jobs.get(key)
+        if job is None:
+            job = self.jobs[key] = JobInfo(key, self._ungrouped)
+        return job
+
+    def _drop_job_if_empty(self, job: JobInfo) -> None:
+        if job.spec is None and not job.tasks:
+            self._unlink(job)
+
+    def _unlink(self, job: JobInfo) -> None:
+        self._contribute(job, withdraw=True)
+        job.queue.jobs.pop(job.key, None)
+        self._drop_queue_if_empty(job.queue)
+        self.lot.unpark(job)
+        for shelf in (self.jobs, self.changed, self.waiting, self._unsettled):
+            shelf.pop(job.key, None)
+        self.reserving.discard(job.key)
+
+    # --- queues and priority classes ---
+
+    def queue(self, name: str) -> QueueInfo:
+        """The queue of that name, made when only jobs name it."""
+        queue = self.queues.get(name)
+        if queue is None:
+            queue = self.queues[name] = QueueInfo(name)
+        return queue
+
+    def set_queue(self, spec: QueueSpec) -> None:
+        """A Queue was added or changed."""
+        queue = self.queue(spec.name)
+        if queue.spec == spec:
+            return
+        queue.spec = spec
+        self._touch_queue(queue)
+
+    def remove_queue(self, name: str) -> None:
+        """A Queue is gone; `root` and `default` go back to what they are by themselves."""
+        queue = self.queues.get(name)
+        if queue is None:
+            return
+        queue.spec = IMPLICIT.get(name)
+        self._touch_queue(queue)
+        self._drop_queue_if_empty(queue)
+
+    def _touch_queue(self, queue: QueueInfo) -> None:
+        self.relief.queues.update(self.queues)
+        for job in queue.jobs.values():
+            self.touch(job)
+
+    def _drop_queue_if_empty(self, queue: QueueInfo) -> None:
+        if queue.spec is None and not queue.jobs and queue.name:
+            self.queues.pop(queue.name, None)
+
+    def set_priority_class(self, spec: PriorityClassSpec) -> None:
+        """A PriorityClass was added or changed."""
+        if self.priority_classes.get(spec.name) != spec:
+            self.priority_classes[spec.name] = spec
+            self._reprioritise()
+
+    def remove_priority_class(self, name: str) -> None:
+        """A PriorityClass is gone."""
+        if self.priority_classes.pop(name, None) is not None:
+            self._reprioritise()
+
+    def _reprioritise(self) -> None:
+        for job in self.jobs.values():
+            priority = self._priority(job.spec.priority_class) if job.spec else 0
+            if priority != job.priority:
+                job.priority = priority
+                self.touch(job)
+
+    def _priority(self, name: str) -> int:
+        """The class's value, else the global default's, else 0."""
+        named = self.priority_classes.get(name)
+        if named is not None:
+            return named.value
+        defaults = [each for each in self.priority_classes.values() if each.global_default]
+        return min(defaults, key=lambda each: (each.value, each.name)).value if defaults else 0
+
+    # --- for the cycle ---
+
+    def move(self, task: TaskInfo, status: TaskStatus, node: str | None) -> None:
+        """Change a task's status and node, and every account with it."""
+        job = task.job
+        if job is not None:
+            job.account(task, -1)
+        same_place = task.node == node and status.holds and task.status.holds
+        same_place = same_place and TaskStatus.RELEASING not in (status, task.status)
+        if not same_place:
+            self._occupy(task, -1)
+        task.status, task.node = status, node
+        if not same_place:
+            self._occupy(task, 1)
+        if job is not None:
+            job.account(task, 1)
+            self._unsettled[job.key] = job
+            self.changed[job.key] = job
+
+    def _occupy(self, task: TaskInfo, sign: int) -> None:
+        """Enter the task in its node's account, or strike it out."""
+        if task.node is None or task.status.finished:
+            return
+        node = self.nodes.get(task.node)
+        if node is None:
+            node = self.nodes[task.node] = NodeInfo(task.node)
+        if sign > 0:
+            node.add(task)
+        else:
+            node.remove(task)
+        if node.spec is not None:
+            self.index.touch(node)
+            if task.status.holds:
+                (Resources.add if sign > 0 else Resources.sub)(self.used, task.spec.request)
+        elif sign < 0:
+            self._drop_if_empty(node)
+
+    def touch(self, job: JobInfo) -> None:
+        """Something about the job itself changed: look at it in the next cycle."""
+        self.changed[job.key] = job
+        self.waiting[job.key] = job
+        self._unsettled[job.key] = job
+        self.lot.unpark(job)
+        job.shape_key = None
+        if job.key in self.reserving:
+            self.reserving.discard(job.key)
+            self.relief.everything = True
+
+    def _touch_task(self, task: TaskInfo) -> None:
+        job = task.job
+        if job is not None:
+            self.touch(job)
+            companions.reconcile(self, job, {})
+
+    def settle(self) -> None:
+        """Bring the promises (`inqueue`, `elastic`, `promised`) up to date with the jobs that changed."""
+        for job in self._unsettled.values():
+            self._contribute(job)
+        self._unsettled.clear()
+
+    def unsettle(self, job: JobInfo) -> None:
+        """The job's phase or reservation changed."""
+        self._unsettled[job.key] = job
+
+    def _contribute(self, job: JobInfo, *, withdraw: bool = False) -> None:
+        before = job.contribution
+        after = NO_CONTRIBUTION if withdraw else job.compute_contribution()
+        job.contribution = after
+        queue = job.queue
+        if before.inqueue != after.inqueue:
+            queue.inqueue.add(after.inqueue)
+            queue.inqueue.sub(before.inqueue)
+            self.relief.queues.add(queue.name)
+        if before.elastic != after.elastic:
+            queue.elastic.add(after.elastic)
+            queue.elastic.sub(before.elastic)
+            self.relief.queues.add(queue.name)
+        if before.promised != after.promised:
+            self.promised.add(after.promised)
+            self.promised.sub(before.promised)
+            self.relief.cluster = True
+
+
+def _placement(spec: TaskSpec) -> tuple[TaskStatus, str | None]:
+    """The spec's status and node, made to agree: who has a node is not Pending, who has none is not Bound."""
+    if spec.status.finished:
+        return spec.status, None
+    if spec.node is None:
+        return (TaskStatus.RELEASING if spec.status is TaskStatus.RELEASING else TaskStatus.PENDING), None
+    return (TaskStatus.BOUND if spec.status is TaskStatus.PENDING else spec.status), spec.node
+
+
+def _what_stands(old: TaskInfo, new: TaskInfo, status: TaskStatus, node: str | None) -> tuple[TaskStatus, str | None]:
+    """What the pod is, given what we have decided and the API server may not show yet."""
+    new.verdict = old.verdict
+    new.assumed = old.assumed and node is None and not status.finished
+    place = old.node if new.assumed else node
+    if old.evicted is not None and status in (TaskStatus.PENDING, TaskStatus.BOUND, TaskStatus.RUNNING):
+        new.evicted = old.evicted if status is TaskStatus.PENDING else status
+        return TaskStatus.RELEASING, place
+    if new.assumed and status is TaskStatus.PENDING:
+        return TaskStatus.BINDING, place
+    return status, place
+
+
+def _group_of_one(spec: TaskSpec, key: str) -> PodGroupSpec:
+    """The PodGroup that a pod without one would get (nothing is written)."""
+    return PodGroupSpec(
+        namespace=spec.namespace,
+        name=key.partition("/")[2],
+        uid=spec.uid,
+        min_member=1,
+        min_resources=spec.request.without_pods(),
+        queue=spec.queue or DEFAULT,
+        priority_class=spec.priority_class,
+        creation=spec.creation,
+    )
+
+
+def replace_status(spec: TaskSpec, status: TaskStatus, node: str | None) -> TaskSpec:
+    """The same pod in another state (for simulators and tests)."""
+    return dataclasses.replace(spec, status=status, node=node)

@@ -1,14 +1,33 @@
-"""The scheduler's configuration: Volcano's YAML document, parsed and checked."""
+"""The scheduler's configuration: Volcano's YAML document, parsed and checked.
+
+The document comes in as plain data; reading files is somebody else's business. Whatever is not understood is refused
+with the name of the field: a site must not believe that a plugin runs which does not.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
+
+from muster.scheduler.actions import ACTIONS
+from muster.scheduler.actions import NOT_YET as ACTIONS_NOT_YET
+from muster.scheduler.framework import Framework
+from muster.scheduler.plugins import NOT_YET as PLUGINS_NOT_YET
+from muster.scheduler.plugins import PLUGINS
+from muster.scheduler.plugins.arguments import boolean
+
+FLAGS = frozenset(
+    ["enableJobOrder", "enableHierarchy", "enableJobReady", "enableJobPipelined", "enableTaskOrder", "enablePreemptable", "enableReclaimable", "enablePreemptive", "enableQueueOrder", "enabledClusterOrder", "enablePredicate", "enableBestNode", "enableNodeOrder", "enableTargetJob", "enableReservedNodes", "enableJobEnqueued", "enabledVictim", "enableJobStarving", "enabledOverused", "enabledAllocatable", "enabledHyperNodeOrder", "enabledSubJobReady", "enabledSubJobPipelined", "enabledSubJobOrder", "enabledHyperNodeGradient"]
+)
+_ACTION_ARGUMENTS: dict[str, dict[str, Callable[[object], Any]]] = {
+    "allocate": {"predicateErrorCacheEnable": boolean},
+    "backfill": {"predicateErrorCacheEnable": boolean},
+}
 
 
 class ConfigurationError(ValueError):
-    """The document can't be used; `field` says where (`tiers[0].plugins[1].name`)."""
+    """The document can't be used; `field` says where (`tiers[0].plugins[1].name`), `problem` what is wrong."""
 
     def __init__(self, field: str, problem: str) -> None:
         super().__init__(f"{field}: {problem}" if field else problem)
@@ -17,17 +36,174 @@ class ConfigurationError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
+class PluginOption:
+    """A plugin of a tier: its flags as given (absent means on, but for hierarchy and clusterOrder), its arguments."""
+
+    name: str
+    flags: Mapping[str, bool] = field(default_factory=dict)
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class SchedulerConfiguration:
-    """What runs in a cycle. Timeouts in seconds; change them with `dataclasses.replace`."""
+    """What runs in a cycle. Times in seconds; change them with `dataclasses.replace`.
+
+    `gang_repair_timeout` is how long a gang below its minimum may hold nodes; `admission_timeout` how long an
+    admitted gang that can't be placed keeps its reservation.
+    """
 
     actions: tuple[str, ...]
+    tiers: tuple[tuple[PluginOption, ...], ...]
+    arguments: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     gang_repair_timeout: float = 60.0
     admission_timeout: float = 300.0
 
 
-def load_configuration(document: Mapping[str, Any]) -> SchedulerConfiguration:
+def load_configuration(document: object) -> SchedulerConfiguration:
     """Check a parsed document. Raises ConfigurationError."""
-    raise ConfigurationError("", "not yet")
+    if document is None:
+        raise ConfigurationError("", "the configuration is empty")
+    body = _mapping(document, "", {"actions", "tiers", "configurations", "metrics"})
+    _mapping(body.get("metrics") or {}, "metrics", None)
+    return SchedulerConfiguration(
+        actions=_actions(body.get("actions")),
+        tiers=_tiers(body.get("tiers")),
+        arguments=_configurations(body.get("configurations") or []),
+    )
 
 
-DEFAULT = SchedulerConfiguration(actions=("enqueue", "allocate", "backfill"))
+def build_framework(configuration: SchedulerConfiguration) -> Framework:
+    """The plugins that the configuration asks for, fresh."""
+    return Framework(
+        [
+            [(PLUGINS[option.name](dict(option.arguments)), dict(option.flags)) for option in tier]
+            for tier in configuration.tiers
+        ]
+    )
+
+
+def _mapping(value: object, path: str, keys: set[str] | None) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise ConfigurationError(path, f"must be a mapping, not {_kind(value)}")
+    for key in value:
+        if not isinstance(key, str) or (keys is not None and key not in keys):
+            raise ConfigurationError(_join(path, str(key)), "is not known")
+    return value
+
+
+def _list(value: object, path: str) -> Sequence[Any]:
+    if not isinstance(value, list):
+        raise ConfigurationError(path, f"must be a list, not {_kind(value)}")
+    return value
+
+
+def _kind(value: object) -> str:
+    return "nothing" if value is None else repr(value)
+
+
+def _join(path: str, key: str) -> str:
+    return f"{path}.{key}" if path else key
+
+
+def _actions(value: object) -> tuple[str, ...]:
+    if not isinstance(value, str) or not value.strip():
+        raise ConfigurationError("actions", f"must name actions, separated by commas, not {_kind(value)}")
+    names = tuple(name.strip() for name in value.split(",") if name.strip())
+    for name in names:
+        _check_action(name, "actions")
+    return names
+
+
+def _check_action(name: object, path: str) -> str:
+    if isinstance(name, str) and name in ACTIONS:
+        return name
+    if isinstance(name, str) and name in ACTIONS_NOT_YET:
+        raise ConfigurationError(path, f"action {name!r} of Volcano is not supported yet")
+    raise ConfigurationError(path, f"unknown action {name!r} (known: {', '.join(sorted(ACTIONS))})")
+
+
+def _tiers(value: object) -> tuple[tuple[PluginOption, ...], ...]:
+    tiers = []
+    for position, entry in enumerate(_list(value, "tiers")):
+        path = f"tiers[{position}]"
+        tier = _mapping(entry, path, {"plugins"})
+        plugins = _list(tier.get("plugins"), f"{path}.plugins")
+        options = [_plugin(plugin, f"{path}.plugins[{index}]") for index, plugin in enumerate(plugins)]
+        _check_names(options, path)
+        tiers.append(tuple(options))
+    return tuple(tiers)
+
+
+def _check_names(options: list[PluginOption], path: str) -> None:
+    names = [option.name for option in options]
+    for name in names:
+        if names.count(name) > 1:
+            raise ConfigurationError(f"{path}.plugins", f"plugin {name!r} is named twice")
+
+
+def _plugin(value: object, path: str) -> PluginOption:
+    body = _mapping(value, path, {"name", "arguments", *FLAGS})
+    name = _plugin_name(body.get("name"), f"{path}.name")
+    flags = {key: _flag(body[key], f"{path}.{key}") for key in body if key in FLAGS}
+    if flags.get("enableHierarchy") and name == "drf":
+        raise ConfigurationError(f"{path}.enableHierarchy", "hierarchical drf is not supported yet")
+    raw = _mapping(body.get("arguments") or {}, f"{path}.arguments", None)
+    return PluginOption(name, flags, _arguments(raw, PLUGINS[name].arguments, f"{path}.arguments"))
+
+
+def _plugin_name(name: object, path: str) -> str:
+    if isinstance(name, str) and name in PLUGINS:
+        return name
+    if isinstance(name, str) and name in PLUGINS_NOT_YET:
+        raise ConfigurationError(path, f"plugin {name!r} of Volcano is not supported yet")
+    raise ConfigurationError(path, f"unknown plugin {name!r} (known: {', '.join(sorted(PLUGINS))})")
+
+
+def _flag(value: object, path: str) -> bool:
+    if not isinstance(value, bool):
+        raise ConfigurationError(path, f"must be true or false, not {_kind(value)}")
+    return value
+
+
+def _arguments(raw: Mapping[str, Any], known: Mapping[str, Callable[[object], Any]], path: str) -> dict[str, Any]:
+    parsed: dict[str, Any] = {}
+    for key, value in raw.items():
+        parse = known.get(key)
+        if parse is None:
+            raise ConfigurationError(f"{path}.{key}", "is not an argument of it")
+        try:
+            parsed[key] = parse(value)
+        except ValueError as error:
+            raise ConfigurationError(f"{path}.{key}", str(error)) from None
+    return parsed
+
+
+def _configurations(value: object) -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = {}
+    for position, entry in enumerate(_list(value, "configurations")):
+        path = f"configurations[{position}]"
+        body = _mapping(entry, path, {"name", "arguments"})
+        name = _check_action(body.get("name"), f"{path}.name")
+        raw = _mapping(body.get("arguments") or {}, f"{path}.arguments", None)
+        found[name] = _arguments(raw, _ACTION_ARGUMENTS.get(name, {}), f"{path}.arguments")
+    return found
+
+
+DEFAULT = load_configuration(
+    {
+        "actions": "enqueue, allocate, backfill",
+        "tiers": [
+            {"plugins": [{"name": "priority"}, {"name": "gang"}, {"name": "conformance"}]},
+            {
+                "plugins": [
+                    {"name": "overcommit"},
+                    {"name": "drf"},
+                    {"name": "predicates"},
+                    {"name": "proportion"},
+                    {"name": "nodeorder"},
+                ]
+            },
+        ],
+    }
+)
+"""Volcano's compiled-in configuration."""

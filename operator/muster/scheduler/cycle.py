@@ -1,12 +1,212 @@
-"""One scheduling cycle: a function of the model, the configuration and the time."""
+"""One scheduling cycle: a function of the model, the configuration and the time (P4).
+
+Open a session, wake what the last changes could help, watch over broken gangs, run the configured actions, close the
+session, and say what changed.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from muster.scheduler import companions
+from muster.scheduler.actions import ACTIONS
 from muster.scheduler.cache import SchedulerCache
-from muster.scheduler.conf import SchedulerConfiguration
-from muster.scheduler.outcome import Outcome
+from muster.scheduler.conf import SchedulerConfiguration, build_framework
+from muster.scheduler.explain import look_beyond_quota
+from muster.scheduler.framework import Framework
+from muster.scheduler.job import JobInfo
+from muster.scheduler.node import NodeInfo
+from muster.scheduler.outcome import Outcome, PodGroupStatus, QueueStatus
+from muster.scheduler.parking import Parking, Relief
+from muster.scheduler.placement import fits
+from muster.scheduler.reasons import Code, Wake
+from muster.scheduler.repair import expire_reservation, next_deadline, release_room_of_the_unplaced, watch_over
+from muster.scheduler.session import Session
+from muster.scheduler.specs import Phase, PodVerdict, TaskStatus
+from muster.scheduler.status import find_reason, pod_verdicts, queue_status, update_status, waits
+from muster.scheduler.task import Shape
+
+
+@dataclass(slots=True)
+class _Memory:
+    """What the cycle keeps in the cache from one run to the next."""
+
+    configuration: SchedulerConfiguration
+    framework: Framework
+    deadlines: dict[str, float]
 
 
 def run_cycle(cache: SchedulerCache, configuration: SchedulerConfiguration, now: float) -> Outcome:
-    """Decide. `now` is Unix seconds. The cache then holds what was decided (Binding, Releasing) and waits for word."""
-    return Outcome()
+    """Decide. `now` is Unix seconds.
+
+    Afterwards the cache holds what was decided (Binding, Releasing) and waits for the engine's word on it.
+    """
+    memory = _remember(cache, configuration)
+    session = Session(cache, memory.framework, configuration, now)
+    _open(session, memory)
+    for name in configuration.actions:
+        ACTIONS[name](session)
+    for plugin in memory.framework.plugins:
+        plugin.on_session_close(session)
+    for job in session.candidates:
+        look_beyond_quota(session, job)
+    pipelined = session.pipelined()
+    session.close()
+    session.settle()
+    pod_groups, pods = _say_what_changed(session)
+    _park(session)
+    _note_deadlines(session, memory)
+    cache.settle()
+    cache.changed.clear()
+    return Outcome(
+        bindings=tuple(session.bindings),
+        evictions=tuple(session.evictions),
+        pipelined=pipelined,
+        pod_groups=pod_groups,
+        queues=_changed_queues(session),
+        pods=pods,
+        wake_at=_wake_at(session, memory),
+    )
+
+
+def _remember(cache: SchedulerCache, configuration: SchedulerConfiguration) -> _Memory:
+    """The plugins of the last cycle, or new ones when the configuration has changed; then everybody is looked at."""
+    memory = cache.memory
+    if isinstance(memory, _Memory) and memory.configuration is configuration:
+        return memory
+    memory = cache.memory = _Memory(configuration, build_framework(configuration), {})
+    cache.relief.everything = True
+    for queue in cache.queues.values():
+        queue.deserved = None
+    cache.changed.update(cache.jobs)
+    return memory
+
+
+def _open(session: Session, memory: _Memory) -> None:
+    """Look at what changed and at what is due, before the actions run."""
+    cache = session.cache
+    cache.index.use(session.framework.judge)
+    due = [cache.jobs[key] for key, at in memory.deadlines.items() if at <= session.now and key in cache.jobs]
+    for job in due:
+        cache.touch(job)
+    looked_at = cache.changed.copy()
+    for job in _in_order(looked_at.values()):
+        if job.phase is Phase.COMPLETED and job.count(TaskStatus.PENDING):
+            job.phase = Phase.PENDING
+        release_room_of_the_unplaced(session, job)
+        expire_reservation(session, job)
+    cache.settle()
+    for job in _in_order(looked_at.values()):
+        watch_over(session, job)
+        _claim_companions(session, job)
+    for plugin in session.framework.plugins:
+        plugin.on_session_open(session)
+    relief, cache.relief = cache.relief, Relief()
+    for job in cache.lot.wake(relief, lambda shape, nodes: _helps(session, shape, nodes)):
+        cache.touch(job)
+    cache.reserving.clear()
+    session.candidates = _in_order(cache.waiting.values())
+    for job in session.candidates:
+        job.wanting_nodes = {}
+
+
+def _in_order(jobs: Iterable[JobInfo]) -> list[JobInfo]:
+    """Jobs by age: the order of events decides nothing."""
+    return sorted(jobs, key=lambda job: job.age_order)
+
+
+def _helps(session: Session, shape: Shape, nodes: Iterable[NodeInfo]) -> bool:
+    """Whether the shape fits on one of the nodes, now or once leaving pods are gone."""
+    judge = session.framework.judge
+    for node in nodes:
+        if node.spec is None or judge.refusal(shape, node) is not None:
+            continue
+        if fits(shape, node.idle) or fits(shape, node.future_idle):
+            return True
+    return False
+
+
+def _claim_companions(session: Session, job: JobInfo) -> None:
+    """A companion's real pod takes the place that was held for it."""
+    for role, placeholder in sorted(job.placeholders.items()):
+        node = session.cache.nodes.get(placeholder.node) if placeholder.node is not None else None
+        pods = [task for task in companions.live_pods(job, role) if task.schedulable]
+        if node is None or not pods:
+            continue
+        task = min(pods, key=lambda each: each.order)
+        companions.drop(session.cache, job, role)
+        if node.spec is None or session.framework.judge.refusal(task.shape, node) is not None:
+            continue
+        if fits(task.shape, node.idle) and job.queue.over_capability(task.request) is None:
+            statement = session.statement()
+            statement.allocate(task, node)
+            statement.commit()
+
+
+def _say_what_changed(session: Session) -> tuple[dict[str, PodGroupStatus], dict[str, PodVerdict]]:
+    cache = session.cache
+    pod_groups: dict[str, PodGroupStatus] = {}
+    pods: dict[str, PodVerdict] = {}
+    looked_at = {job.key: job for job in session.candidates}
+    for job in _in_order({**cache.changed, **looked_at}.values()):
+        if job.parked is None:
+            job.reason = find_reason(session, job)
+        pods.update(pod_verdicts(job))
+        if job.spec is None:
+            continue
+        status = update_status(session, job)
+        if status != job.published and not job.synthetic:
+            job.published = status
+            pod_groups[job.key] = status
+    return pod_groups, pods
+
+
+def _park(session: Session) -> None:
+    """Leave refused gangs alone until something that could help happens."""
+    cache = session.cache
+    cache.reserving = set(session.reserving)
+    for job in session.candidates:
+        if not waits(job):
+            cache.waiting.pop(job.key, None)
+            continue
+        reasons = [*session.findings.get(job.key, ()), *([job.reason] if job.reason else [])]
+        wakes = frozenset(wake for reason in reasons for wake in reason.wakes)
+        if job.key in session.reserving or (job.phase is Phase.PENDING and not session.findings.get(job.key)):
+            continue
+        if job.reason is not None and job.reason.code is not Code.WAITING_FOR_TURN:
+            cache.waiting.pop(job.key, None)
+            shapes = {task.shape.id: task.shape for task in job.pending.values()} if Wake.NODES in wakes else {}
+            shapes.update((task.shape.id, task.shape) for task in job.companions_pending())
+            cache.lot.park(job, Parking(wakes, job.queue.name, tuple(shapes[key] for key in sorted(shapes))))
+
+
+def _note_deadlines(session: Session, memory: _Memory) -> None:
+    for job in {**session.cache.changed, **{job.key: job for job in session.candidates}}.values():
+        deadline = next_deadline(session, job)
+        if deadline is None:
+            memory.deadlines.pop(job.key, None)
+        else:
+            memory.deadlines[job.key] = deadline
+
+
+def _changed_queues(session: Session) -> dict[str, QueueStatus]:
+    changed: dict[str, QueueStatus] = {}
+    for name, queue in sorted(session.cache.queues.items()):
+        if queue.spec is None:
+            continue
+        status = queue_status(session, queue)
+        if status != queue.published:
+            queue.published = status
+            changed[name] = status
+    return changed
+
+
+def _wake_at(session: Session, memory: _Memory) -> float | None:
+    """Now, when this cycle itself made room that somebody waits for; else the next deadline."""
+    cache = session.cache
+    if (cache.relief and cache.lot.jobs) or session.fell_back:
+        return session.now
+    for key in [key for key in memory.deadlines if key not in cache.jobs]:
+        del memory.deadlines[key]
+    return min(memory.deadlines.values(), default=None)

@@ -122,16 +122,17 @@ class Resources:
             {name: max(0, value - other.scalars.get(name, 0)) for name, value in self.scalars.items()},
         )
 
-    def minimum(self, other: Resources, missing: Missing) -> Resources:
-        """The smaller of each dimension; a scalar that one side does not name is zero or infinite there."""
-        names = self.scalars.keys() | other.scalars.keys()
-        if missing is Missing.ZERO:
-            scalars = {name: min(self.scalars.get(name, 0), other.scalars.get(name, 0)) for name in names}
-        else:
-            scalars = {
-                name: min(each.scalars[name] for each in (self, other) if name in each.scalars) for name in names
-            }
+    def minimum(self, other: Resources) -> Resources:
+        """The smaller of each dimension; a scalar that one side does not name is zero there."""
+        names = self.scalars.keys() & other.scalars.keys()
+        scalars = {name: min(self.scalars[name], other.scalars[name]) for name in names}
         return Resources(min(self.milli_cpu, other.milli_cpu), min(self.memory, other.memory), scalars)
+
+    def capped_by(self, limit: Resources) -> Resources:
+        """The smaller of each dimension named here; a scalar that `limit` does not name is unlimited."""
+        theirs = limit.scalars
+        scalars = {name: min(value, theirs.get(name, value)) for name, value in self.scalars.items()}
+        return Resources(min(self.milli_cpu, limit.milli_cpu), min(self.memory, limit.memory), scalars)
 
     def maximum(self, other: Resources) -> Resources:
         """The larger of each dimension."""

@@ -15,7 +15,11 @@ from muster.scheduler.resources import Resources
 
 
 class TaskStatus(Enum):
-    """Volcano's ten. Allocated and Pipelined exist only inside a Session."""
+    """Volcano's ten. Allocated and Pipelined exist only inside a Session.
+
+    What each means for the accounts: `placed` is Volcano's AllocatedStatus; `charged` counts against queue and job;
+    `holds` occupies the node's idle resources; `finished` will never run again.
+    """
 
     PENDING = "Pending"
     ALLOCATED = "Allocated"
@@ -27,6 +31,20 @@ class TaskStatus(Enum):
     SUCCEEDED = "Succeeded"
     FAILED = "Failed"
     UNKNOWN = "Unknown"
+
+    index: int
+    charged: bool
+    holds: bool
+    placed: bool
+    finished: bool
+
+    def __init__(self, label: str) -> None:
+        # Plain attributes: looked up many times a placement, and Enum's own hash is slow.
+        self.index = len(type(self).__members__)
+        self.placed = label in ("Allocated", "Binding", "Bound", "Running")
+        self.charged = self.placed or label == "Pipelined"
+        self.holds = self.placed or label in ("Releasing", "Unknown")
+        self.finished = label in ("Succeeded", "Failed")
 
 
 class Phase(Enum):
@@ -100,7 +118,7 @@ class TaskSpec:
     ours: bool = True
     queue: str = ""
     priority_class: str = ""
-    verdict: PodVerdict | None = None
+    verdict: PodVerdict | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

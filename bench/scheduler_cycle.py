@@ -1,0 +1,134 @@
+"""How long the scheduler takes to decide, without an API server.
+
+    python bench/scheduler_cycle.py
+
+One process, one core, Volcano's default plugins, nodes of several sizes with zones and taints. Every gang has its own
+mix of requests where the scenario says so. Prints one line a scenario; asserts nothing.
+"""
+
+from __future__ import annotations
+
+import gc
+import random
+import sys
+import time
+from collections.abc import Callable
+
+from muster.scheduler.cache import SchedulerCache
+from muster.scheduler.conf import DEFAULT
+from muster.scheduler.constraints import PodConstraints, Taint, Toleration
+from muster.scheduler.cycle import run_cycle
+from muster.scheduler.resources import Resources
+from muster.scheduler.specs import NodeSpec, PodGroupSpec, TaskSpec, TaskStatus
+
+GIB = 1024**3
+
+
+def fill_nodes(cache: SchedulerCache, count: int, seed: int = 1) -> None:
+    random_ = random.Random(seed)
+    for index in range(count):
+        cpu = random_.choice((16, 32, 64, 96))
+        zone = f"zone-{index % 3}"
+        taints = (Taint("dedicated", "batch"),) if index % 10 == 0 else ()
+        labels = {"zone": zone, "kubernetes.io/hostname": f"n{index:05}", "disk": random_.choice(("ssd", "hdd"))}
+        allocatable = Resources(cpu * 1000, cpu * 4 * GIB, {"pods": 110})
+        cache.set_node(NodeSpec(f"n{index:05}", allocatable, labels, taints))
+
+
+def add_gang(cache: SchedulerCache, number: int, size: int, cpu: int, scheduling: PodConstraints) -> None:
+    name = f"gang-{number:05}"
+    request = Resources(cpu, 2 * GIB, {"pods": 1})
+    minimum = Resources(cpu * size, 2 * GIB * size)
+    cache.set_pod_group(PodGroupSpec("ns", name, f"pg-{number}", size, min_resources=minimum, creation=float(number)))
+    for index in range(size):
+        cache.set_task(
+            TaskSpec(
+                uid=f"{name}-{index}",
+                namespace="ns",
+                name=f"{name}-worker-{index}",
+                job=f"ns/{name}",
+                role="worker",
+                request=request,
+                init_request=request,
+                creation=float(number),
+                scheduling=scheduling,
+            )
+        )
+
+
+CONSTRAINTS = (
+    PodConstraints(),
+    PodConstraints(node_selector=(("zone", "zone-1"),)),
+    PodConstraints(node_selector=(("disk", "ssd"),)),
+    PodConstraints(tolerations=(Toleration("dedicated", "Equal", "batch"),)),
+)
+
+
+def drain(nodes: int, gangs: int, size: int, *, shapes: int = 12, cpu: int = 1000) -> Callable[[], tuple[float, int]]:
+    """All gangs wait; one cycle places them."""
+
+    def scenario() -> tuple[float, int]:
+        cache = SchedulerCache()
+        fill_nodes(cache, nodes)
+        for number in range(gangs):
+            add_gang(cache, number, size, cpu + 10 * (number % shapes), CONSTRAINTS[number % len(CONSTRAINTS)])
+        return timed(lambda: len(run_cycle(cache, DEFAULT, 1.0).bindings))
+
+    return scenario
+
+
+def arrival(nodes: int, running: int, parked: int) -> Callable[[], tuple[float, int]]:
+    """One gang of 3 arrives while pods run and other gangs are parked."""
+
+    def scenario() -> tuple[float, int]:
+        cache = SchedulerCache()
+        fill_nodes(cache, nodes)
+        small = Resources(1000, 2 * GIB, {"pods": 1})
+        for index in range(running):
+            node = f"n{index % nodes:05}"
+            cache.set_task(
+                TaskSpec(f"r{index}", "ns", f"r-{index}", request=small, init_request=small, ours=False,
+                         status=TaskStatus.RUNNING, node=node)
+            )
+        for number in range(parked):
+            add_gang(cache, number, 3, 200_000 + number % 50, CONSTRAINTS[number % len(CONSTRAINTS)])
+        run_cycle(cache, DEFAULT, 1.0)
+        add_gang(cache, parked + 1, 3, 500, CONSTRAINTS[0])
+        run_cycle(cache, DEFAULT, 2.0)
+        add_gang(cache, parked + 2, 3, 777, CONSTRAINTS[1])
+        return timed(lambda: len(run_cycle(cache, DEFAULT, 3.0).bindings))
+
+    return scenario
+
+
+def timed(work: Callable[[], int]) -> tuple[float, int]:
+    gc.collect()
+    gc.disable()
+    start = time.perf_counter()
+    bound = work()
+    seconds = time.perf_counter() - start
+    gc.enable()
+    return seconds, bound
+
+
+SCENARIOS = {
+    "1,000 gangs of 3 on 5,000 nodes": (drain(5000, 1000, 3), 1000),
+    "1,000 gangs of 3 on 5,000 nodes, every gang its own shape": (drain(5000, 1000, 3, shapes=1000), 1000),
+    "500 gangs of 20 on 1,000 nodes": (drain(1000, 500, 20), 500),
+    "1 gang of 1,000 on 1,000 nodes": (drain(1000, 1, 1000), 1),
+    "1,000 gangs of 3 that do not fit on 5,000 nodes": (drain(5000, 1000, 3, cpu=200_000), 1000),
+    "1 gang of 3 arrives; 50,000 pods run on 5,000 nodes, 1,000 gangs parked": (arrival(5000, 50_000, 1000), 1),
+}
+
+
+def main(words: list[str]) -> None:
+    for name, (scenario, gangs) in SCENARIOS.items():
+        if words and not all(word in name for word in words):
+            continue
+        seconds, bound = min(scenario() for _ in range(2))
+        rate = f"{bound / seconds:8,.0f} pods/s" if bound else ""
+        print(f"{name}: {seconds * 1000:8.1f} ms, {seconds / gangs * 1000:6.3f} ms a gang, {bound} bound {rate}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

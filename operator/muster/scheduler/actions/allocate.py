@@ -1,0 +1,143 @@
+"""Give gangs their nodes.
+
+A gang is placed in one Statement: committed when its minimum and its companions have nodes that are idle now, else
+undone. A gang whose last members only wait for leaving pods keeps the room it has found until the cycle ends, but
+nothing of it is bound (P1). Members above the minimum are placed one a turn, so that queues and jobs grow in step.
+Gangs that hold nodes below their minimum go first.
+"""
+
+from __future__ import annotations
+
+from muster.scheduler.actions.enqueue import admit
+from muster.scheduler.actions.order import TurnOrder
+from muster.scheduler.eligibility import obstacle_to_placement
+from muster.scheduler.explain import refusal_reasons, waiting_for_release
+from muster.scheduler.job import JobInfo
+from muster.scheduler.placing import Attempt, gang_key, place_companions, place_gang
+from muster.scheduler.queue import QueueInfo
+from muster.scheduler.session import Session
+from muster.scheduler.specs import Phase
+from muster.scheduler.task import TaskInfo
+
+
+def allocate(session: Session) -> None:
+    """Place what can be placed, broken gangs first, then queue by queue."""
+    worksheets = {job.key: sheet for job in session.candidates if (sheet := _worksheet(session, job)) is not None}
+    jobs = [session.cache.jobs[key] for key in worksheets]
+    broken = sorted((job for job in jobs if job.broken_since is not None), key=_repair_order)
+    stranded = {job.key for job in broken if not _allocate_job(session, job, worksheets[job.key])}
+    turns = TurnOrder(session, [job for job in jobs if job.key not in stranded and worksheets[job.key]])
+    while (queue := turns.next_queue()) is not None:
+        if session.framework.overused(session, queue):
+            _refuse_rest(session, queue, turns.rest(queue))
+            continue
+        job = turns.next_job(queue)
+        if job is None:
+            continue
+        sheet = worksheets[job.key]
+        if _allocate_job(session, job, sheet) and sheet:
+            turns.push_job(job)
+        turns.push_queue(queue)
+
+
+def _repair_order(job: JobInfo) -> tuple[float, tuple[float, str, str]]:
+    return (job.broken_since or 0.0, job.age_order)
+
+
+def _worksheet(session: Session, job: JobInfo) -> list[TaskInfo] | None:
+    """The tasks to place, the first last (they are popped); None when the job has no business here."""
+    if job.phase is Phase.PENDING and job.broken_since is None:
+        if "enqueue" in session.configuration.actions or job.spec is None:
+            return None
+        admit(session, job)
+    if obstacle_to_placement(job) is not None:
+        return None
+    pending = [task for task in job.pending.values() if task.schedulable and not job.is_companion(task)]
+    tasks = [task for task in pending if not task.best_effort]
+    if job.is_ready():
+        _hold_companions(session, job)
+    elif tasks:
+        tasks = session.sort_tasks(tasks) + session.sort_tasks(task for task in pending if task.best_effort)
+        return tasks[::-1]
+    return session.sort_tasks(tasks)[::-1] or None
+
+
+def _hold_companions(session: Session, job: JobInfo) -> None:
+    """A running gang's companion that has no room yet gets some before anything else is placed."""
+    waiting = job.companions_pending()
+    if not waiting:
+        return
+    attempt = Attempt(session.statement(), 1)
+    place_companions(session, job, attempt)
+    attempt.statement.commit()
+    if job.companions_pending():
+        session.find(job, *refusal_reasons(session, job, attempt))
+
+
+def _allocate_job(session: Session, job: JobInfo, sheet: list[TaskInfo]) -> bool:
+    """One turn of one job; True when something was decided for it."""
+    key = gang_key(job)
+    known = session.attempts.get(key)
+    if known is not None:
+        session.find(job, *refusal_reasons(session, job, known))
+        return False
+    if job.is_ready():
+        return _grow(session, job, sheet, key)
+    attempt = place_gang(session, job, reversed(sheet))
+    if attempt.complete:
+        chosen = set(attempt.statement.tasks)
+        attempt.statement.commit()
+        sheet[:] = [task for task in sheet if task not in chosen and not task.best_effort]
+        return True
+    if attempt.later and job.is_pipelined() and session.framework.job_pipelined(session, job):
+        session.find(job, waiting_for_release(job, attempt))
+        session.keep(attempt.statement, job)
+        return False
+    _refuse(session, job, attempt, key)
+    return False
+
+
+def _grow(session: Session, job: JobInfo, sheet: list[TaskInfo], key: object) -> bool:
+    """Place one member above the minimum; those that find no place are not tried again in this cycle."""
+    attempt = Attempt(session.statement(), 1)
+    while sheet:
+        one = place_gang(session, job, [sheet.pop()])
+        attempt.short.update(one.short)
+        attempt.denied.update(one.denied)
+        if one.complete:
+            one.statement.commit()
+            break
+        if one.later:
+            session.keep(one.statement, job)
+            break
+        one.statement.discard()
+        sheet[:] = [
+            task for task in sheet if task.shape.id not in attempt.short and task.shape.id not in attempt.denied
+        ]
+    else:
+        if attempt.short or attempt.denied:
+            session.attempts[key] = attempt
+    if attempt.short or attempt.denied:
+        session.find(job, *refusal_reasons(session, job, attempt))
+    return bool(sheet)
+
+
+def _refuse(session: Session, job: JobInfo, attempt: Attempt, key: object) -> None:
+    attempt.statement.discard()
+    session.attempts[key] = attempt
+    session.find(job, *refusal_reasons(session, job, attempt))
+
+
+def _refuse_rest(session: Session, queue: QueueInfo, jobs: list[JobInfo]) -> None:
+    """The queue uses all that it deserves: its other jobs wait for that."""
+    for job in jobs:
+        key = gang_key(job)
+        attempt = session.attempts.get(key)
+        if attempt is None:
+            attempt = Attempt(session.statement(), max(1, job.min_member - job.ready))
+            for task in job.pending.values():
+                objection = session.allocatable(queue, task.request) if task.schedulable else None
+                if objection is not None:
+                    attempt.denied[task.shape.id] = objection
+            session.attempts[key] = attempt
+        session.find(job, *refusal_reasons(session, job, attempt))

@@ -1,0 +1,87 @@
+"""Room for the pods that a gang will need later.
+
+A RayJob's submitter is created when its cluster is ready, and must then not be starved by its own gang or by whoever
+waits. For each companion of a PodGroup that has no live pod the job holds a placeholder: a task that is charged like
+a pod and placed together with the gang. The real pod takes its place when it appears.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from muster.scheduler.specs import Companion, TaskSpec, TaskStatus
+from muster.scheduler.task import TaskInfo
+
+if TYPE_CHECKING:
+    from muster.scheduler.cache import SchedulerCache
+    from muster.scheduler.job import JobInfo
+
+
+def reconcile(cache: SchedulerCache, job: JobInfo, nodes: Mapping[str, str]) -> None:
+    """Make the job's placeholders what they should be. `nodes` (role to node) says where a new one goes."""
+    if not job.placeholders and not job.companion_roles:
+        return
+    wanted = {each.role: each for each in job.spec.companions} if job.spec and job.min_member > 0 else {}
+    for role, placeholder in list(job.placeholders.items()):
+        companion = wanted.get(role)
+        if companion is None or _taken(job, placeholder) or not _is_of(placeholder, companion):
+            drop(cache, job, role)
+    for role, companion in wanted.items():
+        if role not in job.placeholders and not live_pods(job, role):
+            _add(cache, job, companion, nodes.get(role))
+
+
+def drop(cache: SchedulerCache, job: JobInfo, role: str) -> None:
+    """Give a placeholder's room back."""
+    placeholder = job.placeholders[role]
+    if placeholder.node is not None:
+        cache.move(placeholder, TaskStatus.PENDING, None)
+    job.account(placeholder, -1)
+    del job.placeholders[role]
+    cache.shapes.give_back(placeholder.shape)
+    cache.unsettle(job)
+    cache.relief.queues.add(job.queue.name)
+
+
+def live_pods(job: JobInfo, role: str) -> list[TaskInfo]:
+    """The role's real pods that are not at their end."""
+    return [task for task in job.tasks.values() if task.role == role and not task.status.finished]
+
+
+def _taken(job: JobInfo, placeholder: TaskInfo) -> bool:
+    """Whether a real pod makes the placeholder needless: one that has a node, or any when no room is held."""
+    pods = live_pods(job, placeholder.role)
+    return any(pod.node is not None for pod in pods) or (bool(pods) and placeholder.node is None)
+
+
+def _is_of(placeholder: TaskInfo, companion: Companion) -> bool:
+    spec = placeholder.spec
+    return (
+        spec.request == companion.request
+        and spec.init_request == companion.init_request
+        and spec.scheduling == companion.scheduling
+    )
+
+
+def _add(cache: SchedulerCache, job: JobInfo, companion: Companion, node: str | None) -> None:
+    assert job.spec is not None
+    spec = TaskSpec(
+        uid=f"companion/{job.key}/{companion.role}",
+        namespace=job.spec.namespace,
+        name=f"{job.spec.name} ({companion.role})",
+        job=job.key,
+        role=companion.role,
+        request=companion.request,
+        init_request=companion.init_request,
+        scheduling=companion.scheduling,
+        creation=job.spec.creation,
+    )
+    shape = cache.shapes.take(spec.request, spec.init_request, spec.scheduling)
+    placeholder = TaskInfo(spec, shape, companion=True)
+    placeholder.job = job
+    job.placeholders[companion.role] = placeholder
+    job.account(placeholder, 1)
+    cache.unsettle(job)
+    if node is not None:
+        cache.move(placeholder, TaskStatus.BOUND, node)

@@ -1,0 +1,134 @@
+"""What keeps a gang from being placed before any node is looked at.
+
+Each function gives the first obstacle in the order of reason classes, or None.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from muster.scheduler.job import JobInfo
+from muster.scheduler.plugins.gang import not_enough_pods
+from muster.scheduler.queue import limits
+from muster.scheduler.reasons import Code, Reason, Wake
+from muster.scheduler.resources import CPU, MEMORY, Resources, total
+from muster.scheduler.task import TaskInfo
+
+if TYPE_CHECKING:
+    from muster.scheduler.session import Session
+
+
+def obstacle_to_admission(job: JobInfo) -> Reason | None:
+    """A PodGroup that can't be used, a queue that is missing or not open."""
+    if job.spec is None:
+        return Reason(Code.POD_GROUP_MISSING, detail=job.key)
+    if job.spec.problem:
+        return Reason(Code.INVALID_POD_GROUP, detail=job.spec.problem)
+    queue = job.queue
+    if queue.spec is None:
+        return Reason(Code.QUEUE_MISSING, queue=queue.name)
+    if not queue.open:
+        return Reason(Code.QUEUE_CLOSED, queue=queue.name, detail=queue.spec.state.value)
+    return None
+
+
+def obstacle_to_placement(job: JobInfo) -> Reason | None:
+    """Also: pods that others hold back, or that do not exist."""
+    obstacle = obstacle_to_admission(job)
+    if obstacle is not None:
+        return obstacle
+    held = held_back(job)
+    if held and job.valid >= job.min_member > job.valid - len(held):
+        names = held[0].spec.name if len(held) == 1 else f"{len(held)} pods"
+        return Reason(Code.PODS_GATED, have=job.valid - len(held), need=job.min_member, detail=names)
+    return not_enough_pods(job)
+
+
+def held_back(job: JobInfo) -> list[TaskInfo]:
+    """Pending members with somebody else's scheduling gate."""
+    if not job.gated.scalars:
+        return []
+    return sorted((task for task in job.pending.values() if task.spec.gated), key=lambda task: task.order)
+
+
+def impossible(session: Session, job: JobInfo) -> Reason | None:
+    """Why the gang can never be placed in this cluster: larger than its queue, the cluster, or every node."""
+    need = least_need(job)
+    if need is not None:
+        reason = _larger_than_queue(job, need) or _larger_than_cluster(session, need)
+        if reason is not None:
+            return reason
+    return _larger_than_every_node(session, job)
+
+
+def least_need(job: JobInfo) -> Resources | None:
+    """What the whole gang needs at least, None when it can't be told (more pods than the minimum)."""
+    pods = None
+    if job.min_member and job.valid == job.min_member:
+        pods = total(
+            task.request for task in job.tasks.values() if not task.status.finished and not job.is_companion(task)
+        )
+    minimum = job.min_resources
+    if pods is None or minimum is None:
+        return pods if pods is not None else minimum
+    return pods.maximum(minimum)
+
+
+def _larger_than_queue(job: JobInfo, need: Resources) -> Reason | None:
+    cap = job.queue.capability
+    if cap is None:
+        return None
+    for dimension, limit in limits(cap):
+        if need.get(dimension) > limit:
+            return Reason(
+                Code.LARGER_THAN_QUEUE,
+                resource=dimension,
+                requested=need.get(dimension),
+                limit=limit,
+                queue=job.queue.name,
+            )
+    return None
+
+
+def _larger_than_cluster(session: Session, need: Resources) -> Reason | None:
+    whole = session.cache.total
+    if not session.cache.index.makes:
+        return None
+    for dimension in (CPU, MEMORY, *sorted(need.scalars)):
+        if need.get(dimension) > whole.get(dimension):
+            return Reason(
+                Code.LARGER_THAN_CLUSTER,
+                resource=dimension,
+                requested=need.get(dimension),
+                limit=whole.get(dimension),
+                wakes=(Wake.CLUSTER, Wake.NODES),
+                more_nodes_help=True,
+            )
+    return None
+
+
+def _larger_than_every_node(session: Session, job: JobInfo) -> Reason | None:
+    """Too few members could fit on an empty node of this cluster."""
+    if not session.cache.index.makes:
+        return None
+    too_large: list[TaskInfo] = []
+    for task in job.pending.values():
+        if not session.fits_an_empty_node(task.shape):
+            too_large.append(task)
+    if not too_large or job.valid - len(too_large) >= max(1, job.min_member):
+        return None
+    task = min(too_large, key=lambda each: each.order)
+    makes = [make.sample.allocatable for make in session.cache.index.makes.values()]
+    needs = task.shape.init_request
+    largest = {name: max(each.get(name) for each in makes) for name in needs.dimensions()}
+    above = [name for name in needs.dimensions() if needs.get(name) > largest[name]]
+    dimension = above[0] if above else None
+    return Reason(
+        Code.LARGER_THAN_EVERY_NODE,
+        resource=dimension,
+        requested=needs.get(dimension) if dimension else None,
+        limit=largest[dimension] if dimension else None,
+        member=task.spec.name,
+        wakes=(Wake.NODES,),
+        more_nodes_help=True,
+    )

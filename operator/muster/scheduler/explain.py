@@ -1,0 +1,135 @@
+"""From a failed attempt to reasons with numbers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from muster.scheduler.job import JobInfo
+from muster.scheduler.placing import Attempt, gang_key, place_gang
+from muster.scheduler.reasons import Code, NearMiss, Reason, ReasonClass, Wake
+from muster.scheduler.resources import PODS, Resources, format_amount, total
+from muster.scheduler.task import Shape, TaskInfo
+
+if TYPE_CHECKING:
+    from muster.scheduler.session import Session
+
+
+def refusal_reasons(session: Session, job: JobInfo, attempt: Attempt) -> list[Reason]:
+    """Why the attempt failed, from the job's point of view (a gang of the same shapes may have made it)."""
+    reasons = [_for_the_gang(session, job, attempt, objection) for objection in attempt.denied.values()]
+    own = {task.shape.id: task for task in sorted(_waiting(job), key=lambda each: each.order, reverse=True)}
+    reasons += [_no_room(session, job, attempt, own.get(shape, task)) for shape, task in attempt.short.items()]
+    job.wanting_nodes.update(attempt.wanting_nodes())
+    return reasons
+
+
+def _waiting(job: JobInfo) -> list[TaskInfo]:
+    return [*job.pending.values(), *job.companions_pending()]
+
+
+def waiting_for_release(job: JobInfo, attempt: Attempt) -> Reason:
+    """Every member has a place, some of them once leaving pods are gone."""
+    return Reason(
+        Code.WAITING_FOR_RELEASE,
+        have=job.min_member - attempt.need + attempt.placed,
+        need=job.min_member,
+        wakes=(Wake.NODES, Wake.GANG),
+    )
+
+
+def _for_the_gang(session: Session, job: JobInfo, attempt: Attempt, objection: Reason) -> Reason:
+    """A quota objection speaks of one task; say it for all that the gang still needs."""
+    waiting = [task for task in job.pending.values() if task.schedulable]
+    if len(waiting) != attempt.need or attempt.need == 1:
+        return objection
+    whole = session.allocatable(job.queue, total(task.request for task in waiting))
+    return whole if whole is not None else objection
+
+
+def _no_room(session: Session, job: JobInfo, attempt: Attempt, task: TaskInfo) -> Reason:
+    survey = session.survey_nodes(task.shape)
+    have = max(0, job.min_member - attempt.need) + attempt.placed
+    return replace(survey, have=have if job.min_member else None, need=job.min_member or None, member=task.spec.name)
+
+
+def survey_nodes(session: Session, shape: Shape) -> Reason:
+    """What each node lacks for the shape, and which comes closest."""
+    index = session.cache.index
+    view = index.view(shape)
+    lacking: Counter[str] = Counter()
+    dimensions: Counter[str] = Counter()
+    free: Counter[str] = Counter()
+    nearest: tuple[float, str, str] | None = None
+    for bucket in index.filled_buckets():
+        nodes = len(bucket.members)
+        refused = view.refusal(bucket.make)
+        short = _short_of(shape, bucket.idle) if refused is None else []
+        if not short:
+            # A node that fits now took one of the gang itself.
+            lacking[refused or "node(s) taken by the gang's other members"] += nodes
+            continue
+        lacking[_words(short)] += nodes
+        dimensions[short[0]] += nodes
+        for name in short:
+            free[name] = max(free[name], bucket.idle.get(name))
+        first = bucket.first()
+        assert first is not None
+        candidate = (_distance(shape, bucket.idle, short), first, _lacks(shape, bucket.idle, short))
+        nearest = candidate if nearest is None else min(nearest, candidate)
+    resource = min(dimensions, key=lambda name: (-dimensions[name], name), default=None)
+    return Reason(
+        Code.NOT_ENOUGH_NODES,
+        resource=resource,
+        requested=shape.init_request.get(resource) if resource else None,
+        free=free[resource] if resource else None,
+        nodes=tuple(sorted(lacking.items(), key=lambda item: (-item[1], item[0]))),
+        near_miss=NearMiss(nearest[1], nearest[2]) if nearest else None,
+        wakes=(Wake.NODES,),
+        more_nodes_help=True,
+    )
+
+
+def _short_of(shape: Shape, idle: Resources) -> list[str]:
+    """The dimensions in which an idle amount is too small."""
+    needs = shape.init_request
+    if shape.best_effort:
+        return [PODS] if needs.get(PODS) > idle.get(PODS) else []
+    return [name for name in needs.dimensions() if needs.get(name) > idle.get(name)]
+
+
+def _words(short: list[str]) -> str:
+    if short == [PODS]:
+        return "Too many pods"
+    return "Insufficient " + " and ".join(short)
+
+
+def _distance(shape: Shape, idle: Resources, short: list[str]) -> float:
+    needs = shape.init_request
+    return max((needs.get(name) - idle.get(name)) / max(1, needs.get(name)) for name in short)
+
+
+def _lacks(shape: Shape, idle: Resources, short: list[str]) -> str:
+    needs = shape.init_request
+    return ", ".join(f"{name} {format_amount(name, needs.get(name) - idle.get(name))}" for name in short)
+
+
+def look_beyond_quota(session: Session, job: JobInfo) -> None:
+    """Where only quota was asked, ask the nodes too: when they are full as well and more would help, it is room."""
+    findings = session.findings.get(job.key, [])
+    quota = [each for each in findings if each.reason_class is ReasonClass.QUOTA]
+    pending = [task for task in job.pending.values() if task.schedulable]
+    if not quota or not all(each.more_nodes_help for each in quota) or not pending:
+        return
+    key = gang_key(job)
+    survey = session.surveys.get(key)
+    if survey is None:
+        survey = session.surveys[key] = place_gang(session, job, session.sort_tasks(pending), quota=False)
+        survey.statement.discard()
+    if not survey.short:
+        return
+    room = refusal_reasons(session, job, survey)
+    wakes = tuple(sorted({wake for each in (*quota, *room) for wake in each.wakes}, key=lambda wake: wake.name))
+    session.findings[job.key] = [each for each in findings if each not in quota]
+    session.find(job, *[replace(each, wakes=wakes) for each in room])

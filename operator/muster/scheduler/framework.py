@@ -1,0 +1,219 @@
+"""Extension points: where plugins have a say, and how their answers are combined.
+
+A plugin registers functions once, when a configuration is read. Tiers are groups of plugins in order of importance;
+the rules below are Volcano's, point by point (reference: Session, extension points). A plugin takes part in a point
+only where its flag (`enableJobOrder`, …) is not off.
+
+Orders of jobs and tasks are keys, not comparisons: smaller goes first, the first plugin that tells two apart decides,
+and age and uid decide the rest. Queues are compared, since the order of two queues can depend on both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from muster.scheduler.placement import Judge, MakeOrder, NodeOrder, Predicate
+from muster.scheduler.reasons import Reason
+
+if TYPE_CHECKING:
+    from muster.scheduler.job import JobInfo
+    from muster.scheduler.queue import QueueInfo
+    from muster.scheduler.resources import Resources
+    from muster.scheduler.session import Session
+    from muster.scheduler.task import TaskInfo
+
+JobOrder = Callable[["Session", "JobInfo"], Any]
+TaskOrder = Callable[["Session", "TaskInfo"], Any]
+QueueOrder = Callable[["Session", "QueueInfo", "QueueInfo"], int]
+JobCheck = Callable[["Session", "JobInfo"], bool]
+JobValid = Callable[["Session", "JobInfo"], "Reason | None"]
+Vote = bool | Reason | None
+JobVote = Callable[["Session", "JobInfo"], Vote]
+Overused = Callable[["Session", "QueueInfo"], bool]
+Allocatable = Callable[["Session", "QueueInfo", "Resources"], "Reason | None"]
+TaskCheck = Callable[["TaskInfo"], bool]
+JobCallback = Callable[["Session", "JobInfo"], None]
+
+
+class Plugin:
+    """Base of all plugins.
+
+    `arguments` lists what the plugin understands in its `arguments` section, with the parser of each value (it raises
+    ValueError with what is wrong).
+    """
+
+    name: ClassVar[str]
+    arguments: ClassVar[dict[str, Callable[[object], Any]]] = {}
+
+    def __init__(self, arguments: dict[str, Any]) -> None:
+        """`arguments` are parsed already; what was not given is absent."""
+
+    def register(self, points: ExtensionPoints) -> None:
+        """Say where the plugin takes part."""
+
+    def on_session_open(self, session: Session) -> None:
+        """Called at the start of each cycle, in the order of tiers."""
+
+    def on_session_close(self, session: Session) -> None:
+        """Called at the end of each cycle, before what was not committed is undone."""
+
+
+@dataclass(slots=True)
+class Tier:
+    """What the plugins of one tier registered, in their order."""
+
+    job_order: list[JobOrder] = field(default_factory=list)
+    task_order: list[TaskOrder] = field(default_factory=list)
+    queue_order: list[QueueOrder] = field(default_factory=list)
+    job_ready: list[JobCheck] = field(default_factory=list)
+    job_valid: list[JobValid] = field(default_factory=list)
+    job_pipelined: list[JobVote] = field(default_factory=list)
+    job_enqueueable: list[JobVote] = field(default_factory=list)
+    job_enqueued: list[JobCallback] = field(default_factory=list)
+    job_starving: list[JobCheck] = field(default_factory=list)
+    overused: list[Overused] = field(default_factory=list)
+    allocatable: list[Allocatable] = field(default_factory=list)
+    predicates: list[Predicate] = field(default_factory=list)
+    node_orders: list[NodeOrder] = field(default_factory=list)
+    make_orders: list[MakeOrder] = field(default_factory=list)
+    shielded: list[TaskCheck] = field(default_factory=list)
+
+
+FLAGS = {
+    "job_order": "enableJobOrder",
+    "task_order": "enableTaskOrder",
+    "queue_order": "enableQueueOrder",
+    "job_ready": "enableJobReady",
+    "job_pipelined": "enableJobPipelined",
+    "job_enqueueable": "enableJobEnqueued",
+    "job_enqueued": "enableJobEnqueued",
+    "job_starving": "enableJobStarving",
+    "overused": "enabledOverused",
+    "allocatable": "enabledAllocatable",
+    "predicates": "enablePredicate",
+    "node_orders": "enableNodeOrder",
+    "make_orders": "enableNodeOrder",
+}
+"""The flag of each extension point; `job_valid` has none: it is always asked. `shielded` has none: it only protects."""
+
+
+class ExtensionPoints:
+    """One plugin's way into its tier: registers only where the plugin's flags allow it."""
+
+    def __init__(self, tier: Tier, flags: dict[str, bool]) -> None:
+        self._tier = tier
+        self._flags = flags
+
+    def add(self, point: str, function: Callable[..., Any]) -> None:
+        """Take part in the extension point of that name (a field of Tier)."""
+        flag = FLAGS.get(point)
+        if flag is None or self._flags.get(flag, True):
+            getattr(self._tier, point).append(function)
+
+
+class Framework:
+    """The plugins of one configuration, and the combined answers."""
+
+    def __init__(self, tiers: list[list[tuple[Plugin, dict[str, bool]]]]) -> None:
+        self.plugins = [plugin for tier in tiers for plugin, _ in tier]
+        self.tiers = [Tier() for _ in tiers]
+        for tier, entries in zip(self.tiers, tiers, strict=True):
+            for plugin, flags in entries:
+                plugin.register(ExtensionPoints(tier, flags))
+        self._job_order = list(self._all("job_order"))
+        self._task_order = list(self._all("task_order"))
+        self._queue_order = list(self._all("queue_order"))
+        self._job_ready = list(self._all("job_ready"))
+        self._allocatable = list(self._all("allocatable"))
+        self.judge = Judge(
+            tuple(self._all("predicates")), tuple(self._all("node_orders")), tuple(self._all("make_orders"))
+        )
+
+    def _all(self, point: str) -> Iterator[Any]:
+        for tier in self.tiers:
+            yield from getattr(tier, point)
+
+    # --- orders: the first that tells two apart decides ---
+
+    def job_key(self, session: Session, job: JobInfo) -> tuple[Any, ...]:
+        """Sorts jobs: smaller goes first."""
+        return (*[order(session, job) for order in self._job_order], job.age_order)
+
+    def task_key(self, session: Session, task: TaskInfo) -> tuple[Any, ...]:
+        """Sorts the tasks of a job."""
+        return (*[order(session, task) for order in self._task_order], task.order)
+
+    def compare_queues(self, session: Session, left: QueueInfo, right: QueueInfo) -> int:
+        """Negative when `left` goes first."""
+        for order in self._queue_order:
+            verdict = order(session, left, right)
+            if verdict:
+                return verdict
+        return 0
+
+    # --- all must agree ---
+
+    def job_ready(self, session: Session, job: JobInfo) -> bool:
+        """Every plugin calls the job ready; true without one."""
+        return all(check(session, job) for check in self._job_ready)
+
+    def job_valid(self, session: Session, job: JobInfo) -> Reason | None:
+        """The first plugin's objection."""
+        for check in self._all("job_valid"):
+            objection: Reason | None = check(session, job)
+            if objection is not None:
+                return objection
+        return None
+
+    def allocatable(self, session: Session, queue: QueueInfo, request: Resources) -> Reason | None:
+        """The first plugin's objection to giving `queue` another `request`."""
+        for check in self._allocatable:
+            objection = check(session, queue, request)
+            if objection is not None:
+                return objection
+        return None
+
+    # --- votes and other rules ---
+
+    def shielded(self, task: TaskInfo) -> bool:
+        """Any plugin says that the pod must not be evicted for the sake of others."""
+        return any(check(task) for check in self._all("shielded"))
+
+    def overused(self, session: Session, queue: QueueInfo) -> bool:
+        """Any plugin calls the queue overused."""
+        return any(check(session, queue) for check in self._all("overused"))
+
+    def job_starving(self, session: Session, job: JobInfo) -> bool:
+        """The first tier that has an opinion decides, and there all must agree; nobody has one: false."""
+        for tier in self.tiers:
+            if tier.job_starving:
+                return all(check(session, job) for check in tier.job_starving)
+        return False
+
+    def job_enqueueable(self, session: Session, job: JobInfo) -> Reason | None:
+        """The objection to admitting the job, None when it may enter."""
+        return self._vote(session, job, [tier.job_enqueueable for tier in self.tiers])
+
+    def job_pipelined(self, session: Session, job: JobInfo) -> bool:
+        """Whether what the job has been promised is worth holding."""
+        return self._vote(session, job, [tier.job_pipelined for tier in self.tiers]) is None
+
+    def job_enqueued(self, session: Session, job: JobInfo) -> None:
+        """Tell every plugin that the job was admitted."""
+        for callback in self._all("job_enqueued"):
+            callback(session, job)
+
+    def _vote(self, session: Session, job: JobInfo, tiers: list[list[JobVote]]) -> Reason | None:
+        """Any rejection is final; a tier that ends with a permit keeps later tiers from being asked."""
+        for votes in tiers:
+            permitted = False
+            for vote in votes:
+                answer = vote(session, job)
+                if isinstance(answer, Reason):
+                    return answer
+                permitted = permitted or answer is True
+            if permitted:
+                return None
+        return None

@@ -1,0 +1,116 @@
+"""Finding places for a gang.
+
+Tasks are taken in order, each goes to the best node on which it fits now, else to the best on which it will fit once
+leaving pods are gone. Room only shrinks while a cycle runs, so a shape of task that found no node is not tried again,
+and a gang of the same shapes as one that was refused is refused with it (`gang_key`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from muster.scheduler.reasons import Reason
+from muster.scheduler.statement import Statement
+from muster.scheduler.task import TaskInfo
+
+if TYPE_CHECKING:
+    from muster.scheduler.job import JobInfo
+    from muster.scheduler.session import Session
+
+
+@dataclass(slots=True)
+class Attempt:
+    """How far a gang came.
+
+    `placed` tasks have a node now, `later` ones will. `found` counts both by shape. `short` are the shapes that found
+    no node, `denied` those that quota refused.
+    """
+
+    statement: Statement
+    need: int
+    complete: bool = False
+    placed: int = 0
+    later: int = 0
+    found: dict[int, int] = field(default_factory=dict)
+    short: dict[int, TaskInfo] = field(default_factory=dict)
+    denied: dict[int, Reason] = field(default_factory=dict)
+
+    def wanting_nodes(self) -> dict[int, int]:
+        """The shapes that more nodes would help, each with how many tasks of it found a place all the same."""
+        return {shape: self.found.get(shape, 0) for shape in self.short}
+
+
+def gang_key(job: JobInfo) -> object:
+    """Equal for gangs that are placed or refused alike: same queue, same minimum, same shapes still to place."""
+    if job.shape_key is None:
+        shapes: dict[tuple[int, str], int] = {}
+        for task in job.pending.values():
+            if task.schedulable:
+                key = (task.shape.id, task.spec.role)
+                shapes[key] = shapes.get(key, 0) + 1
+        held = sorted(task.shape.id for task in job.placeholders.values() if task.node is None)
+        minimum = job.min_resources
+        job.shape_key = (
+            job.queue.name,
+            job.min_member,
+            tuple(job.role_minimums()),
+            minimum.key() if minimum is not None else None,
+            job.ready,
+            tuple(sorted((role, tuple(counts)) for role, counts in job.role_counts.items())),
+            tuple(sorted(shapes.items())),
+            tuple(held),
+        )
+    return job.shape_key
+
+
+def place_gang(session: Session, job: JobInfo, tasks: Iterable[TaskInfo], *, quota: bool = True) -> Attempt:
+    """Place tasks until the gang is complete: its minimum and its companions have nodes now.
+
+    A job that is ready already is complete with one task more. `quota` False asks the nodes only.
+    """
+    need = max(1, job.min_member - job.ready)
+    attempt = Attempt(session.statement(), need)
+    for task in tasks:
+        place_task(session, job, task, attempt, quota=quota)
+        if attempt.placed >= need and session.job_ready(job):
+            attempt.complete = place_companions(session, job, attempt, quota=quota)
+            break
+    return attempt
+
+
+def place_companions(session: Session, job: JobInfo, attempt: Attempt, *, quota: bool = True) -> bool:
+    """Place the pods that the gang will need later; False when one of them has no place now."""
+    for task in job.companions_pending():
+        before = attempt.placed
+        place_task(session, job, task, attempt, quota=quota)
+        if attempt.placed == before:
+            return False
+    return True
+
+
+def place_task(session: Session, job: JobInfo, task: TaskInfo, attempt: Attempt, *, quota: bool = True) -> None:
+    """Give one task a place, or note why it has none."""
+    shape = task.shape
+    if shape.id in attempt.short or shape.id in attempt.denied:
+        return
+    if quota:
+        objection = session.allocatable(job.queue, shape.request)
+        if objection is not None:
+            attempt.denied[shape.id] = objection
+            return
+    view = session.cache.index.view(shape)
+    node = view.best()
+    if node is not None:
+        attempt.statement.allocate(task, node)
+        attempt.placed += 1
+        attempt.found[shape.id] = attempt.found.get(shape.id, 0) + 1
+        return
+    node = view.best_later()
+    if node is None:
+        attempt.short[shape.id] = task
+        return
+    attempt.statement.pipeline(task, node)
+    attempt.later += 1
+    attempt.found[shape.id] = attempt.found.get(shape.id, 0) + 1

@@ -1,0 +1,32 @@
+"""The plugins that come with Muster, by the name a configuration calls them."""
+
+from __future__ import annotations
+
+from muster.scheduler.framework import Plugin
+from muster.scheduler.plugins.conformance import Conformance
+from muster.scheduler.plugins.drf import DominantResourceFairness
+from muster.scheduler.plugins.gang import Gang
+from muster.scheduler.plugins.nodeorder import NodeOrdering
+from muster.scheduler.plugins.overcommit import Overcommit
+from muster.scheduler.plugins.predicates import Predicates
+from muster.scheduler.plugins.priority import Priority
+from muster.scheduler.plugins.proportion import Proportion
+
+PLUGINS: dict[str, type[Plugin]] = {
+    plugin.name: plugin
+    for plugin in (
+        Conformance,
+        DominantResourceFairness,
+        Gang,
+        NodeOrdering,
+        Overcommit,
+        Predicates,
+        Priority,
+        Proportion,
+    )
+}
+
+NOT_YET = frozenset(
+    ["binpack", "capacity", "cdp", "deviceshare", "extender", "network-topology-aware", "nodegroup", "numaaware", "pdb", "rescheduling", "resource-strategy-fit", "resourcequota", "sla", "task-topology", "tdm", "usage"]
+)
+"""Plugins of Volcano that a configuration may know but that are not here."""

@@ -1,0 +1,47 @@
+"""All or nothing: what makes a gang valid, ready and worth holding room for.
+
+The core keeps P1 whatever a configuration says; this plugin adds Volcano's order (a gang that is not ready goes before
+one that only wants to grow) and its votes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from muster.scheduler.framework import ExtensionPoints, Plugin, Vote
+from muster.scheduler.reasons import Code, Reason
+
+if TYPE_CHECKING:
+    from muster.scheduler.job import JobInfo
+    from muster.scheduler.session import Session
+
+
+class Gang(Plugin):
+    """Volcano's `gang`."""
+
+    name: ClassVar[str] = "gang"
+
+    def register(self, points: ExtensionPoints) -> None:
+        """Validity, readiness, order, starvation."""
+        points.add("job_valid", lambda _session, job: not_enough_pods(job))
+        points.add("job_ready", lambda _session, job: job.is_ready())
+        points.add("job_order", lambda _session, job: job.is_ready())
+        points.add("job_pipelined", _pipelined)
+        points.add("job_starving", lambda _session, job: job.ready + job.waiting < job.min_member)
+
+
+def _pipelined(_session: Session, job: JobInfo) -> Vote:
+    if job.is_pipelined():
+        return True
+    return Reason(Code.NOT_ENOUGH_NODES, have=job.ready + job.waiting, need=job.min_member)
+
+
+def not_enough_pods(job: JobInfo) -> Reason | None:
+    """Which pods are missing for the gang to be possible."""
+    short = job.short_role()
+    if short is not None:
+        role, have, need = short
+        return Reason(Code.NOT_ENOUGH_PODS_OF_ROLE, role=role, have=have, need=need)
+    if job.valid < job.min_member:
+        return Reason(Code.NOT_ENOUGH_PODS, have=job.valid, need=job.min_member)
+    return None

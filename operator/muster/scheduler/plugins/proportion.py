@@ -1,0 +1,206 @@
+"""Shares the cluster among queues by weight, water filling up to what each asks for.
+
+`deserved` is what a queue may use now: its weighted part of the cluster, never more than its own jobs ask for nor than
+it can ever have, never less than its guarantee. All amounts are integers, and what a division leaves over is handed
+out, so that the parts add up to the whole.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from muster.scheduler.framework import ExtensionPoints, Plugin, Vote
+from muster.scheduler.queue import QueueInfo, limits
+from muster.scheduler.reasons import Code, Reason, Wake
+from muster.scheduler.resources import Resources, share, total
+
+if TYPE_CHECKING:
+    from muster.scheduler.job import JobInfo
+    from muster.scheduler.session import Session
+
+_UNLIMITED = 1 << 62
+
+
+@dataclass(slots=True)
+class _Claim:
+    """One queue's part in the water filling."""
+
+    queue: QueueInfo
+    weight: int
+    request: Resources
+    guarantee: Resources
+    real_capability: Resources
+    deserved: Resources
+    met: bool = False
+
+
+class Proportion(Plugin):
+    """Volcano's `proportion`."""
+
+    name: ClassVar[str] = "proportion"
+
+    def __init__(self, arguments: dict[str, object]) -> None:
+        super().__init__(arguments)
+        self._seen: object = None
+        self._guaranteed = Resources()
+
+    def register(self, points: ExtensionPoints) -> None:
+        """Orders queues, bounds what they use and what they admit."""
+        points.add("queue_order", _queue_order)
+        points.add("overused", _overused)
+        points.add("allocatable", _allocatable)
+        points.add("job_enqueueable", self._enqueueable)
+
+    def on_session_open(self, session: Session) -> None:
+        """Compute `deserved` anew when anything that it depends on has changed."""
+        cache = session.cache
+        queues = sorted(cache.queues.values(), key=lambda queue: queue.name)
+        seen = (
+            cache.total.key(),
+            [(q.name, q.spec, bool(q.jobs), q.allocated.key(), q.pending.key()) for q in queues],
+        )
+        if seen == self._seen:
+            return
+        self._seen = seen
+        self._guaranteed = total(queue.spec.guarantee for queue in queues if queue.spec is not None)
+        claims = [self._claim(queue, cache.total) for queue in queues if queue.jobs and queue.spec is not None]
+        fill(cache.total.without_pods(), claims)
+        deserved = {claim.queue.name: claim.deserved for claim in claims}
+        for queue in queues:
+            before, after = queue.deserved or Resources(), deserved.get(queue.name, Resources())
+            queue.deserved = after
+            if not after.less_equal(before):
+                cache.relief.queues.add(queue.name)
+
+    def _claim(self, queue: QueueInfo, whole: Resources) -> _Claim:
+        spec = queue.spec
+        assert spec is not None
+        request = queue.allocated.without_pods()
+        if queue.open:
+            request.add(queue.pending.without_pods())
+        return _Claim(
+            queue=queue,
+            weight=max(1, spec.weight),
+            request=request,
+            guarantee=spec.guarantee.without_pods(),
+            real_capability=self._real_capability(queue, whole),
+            deserved=Resources(),
+        )
+
+    def _real_capability(self, queue: QueueInfo, whole: Resources) -> Resources:
+        """What the queue could ever have: the cluster less the others' guarantees, and its own cap."""
+        spec = queue.spec
+        assert spec is not None
+        left = whole.without_pods().exceeded(self._guaranteed)
+        left.add(spec.guarantee.without_pods())
+        return left.capped_by(_or_unlimited(spec.capability))
+
+    def _enqueueable(self, session: Session, job: JobInfo) -> Vote:
+        queue, minimum = job.queue, job.min_resources
+        if minimum is None:
+            return True
+        session.settle()
+        used = queue.allocated.plus(queue.inqueue).minus(queue.elastic)
+        limit = self._real_capability(queue, session.cache.total)
+        lacking = used.plus(minimum).violations(limit, minimum)
+        if not lacking:
+            return True
+        return _quota(queue, lacking[0], minimum, used, limit)
+
+
+def _or_unlimited(capability: Resources) -> Resources:
+    return Resources(
+        capability.milli_cpu if capability.milli_cpu > 0 else _UNLIMITED,
+        capability.memory if capability.memory > 0 else _UNLIMITED,
+        capability.scalars,
+    )
+
+
+def fill(whole: Resources, claims: list[_Claim]) -> None:
+    """Water filling: share what remains by weight among the claims that are not met, until nothing moves."""
+    remaining = whole
+    while True:
+        open_claims = [claim for claim in claims if not claim.met]
+        if not open_claims:
+            return
+        gained, lost = Resources(), Resources()
+        for claim, part in zip(open_claims, _split(remaining, open_claims), strict=True):
+            before = claim.deserved
+            claim.deserved = _bounded(before.plus(part), claim)
+            claim.met = claim.request.less_equal(claim.deserved) or claim.deserved == before
+            gained.add(claim.deserved.exceeded(before))
+            lost.add(before.exceeded(claim.deserved))
+        after = remaining.plus(lost).minus(gained)
+        after = after.maximum(Resources())
+        if after.is_empty() or after == remaining:
+            return
+        remaining = after
+
+
+def _bounded(offer: Resources, claim: _Claim) -> Resources:
+    deserved = offer.capped_by(claim.real_capability).minimum(claim.request)
+    return deserved.maximum(claim.guarantee)
+
+
+def _split(amount: Resources, claims: list[_Claim]) -> list[Resources]:
+    """`amount` in parts by weight that add up to it exactly."""
+    whole = sum(claim.weight for claim in claims)
+    parts, weight, given = [], 0, Resources()
+    for claim in claims:
+        weight += claim.weight
+        upto = amount.scaled(weight, whole)
+        parts.append(upto.minus(given))
+        given = upto
+    return parts
+
+
+def queue_share(queue: QueueInfo) -> float:
+    """The largest part of its deserved amounts that the queue uses; above 1 it uses more."""
+    deserved = queue.deserved
+    if deserved is None:
+        return 0.0
+    return max(share(queue.allocated.get(name), deserved.get(name)) for name in deserved.dimensions())
+
+
+def _queue_order(_session: Session, left: QueueInfo, right: QueueInfo) -> int:
+    """Higher queue priority first, then the smaller share."""
+    ours, theirs = _priority(left), _priority(right)
+    if ours != theirs:
+        return -1 if ours > theirs else 1
+    left_share, right_share = queue_share(left), queue_share(right)
+    return (left_share > right_share) - (left_share < right_share)
+
+
+def _priority(queue: QueueInfo) -> int:
+    return queue.spec.priority if queue.spec else 0
+
+
+def _overused(_session: Session, queue: QueueInfo) -> bool:
+    """All of what it deserves is in use."""
+    return queue.deserved is not None and queue.deserved.less_equal(queue.allocated)
+
+
+def _allocatable(_session: Session, queue: QueueInfo, request: Resources) -> Reason | None:
+    deserved = queue.deserved or Resources()
+    lacking = queue.allocated.plus(request).violations(deserved, request)
+    if not lacking:
+        return None
+    return _quota(queue, lacking[0], request, queue.allocated, deserved)
+
+
+def _quota(queue: QueueInfo, resource: str, request: Resources, used: Resources, limit: Resources) -> Reason:
+    cap = queue.capability
+    capped = dict(limits(cap)) if cap is not None else {}
+    asked = request.get(resource)
+    return Reason(
+        Code.QUEUE_QUOTA,
+        resource=resource,
+        requested=asked,
+        used=used.get(resource),
+        free=max(0, limit.get(resource) - used.get(resource)),
+        limit=limit.get(resource),
+        queue=queue.name,
+        wakes=(Wake.QUEUE, Wake.CLUSTER),
+        more_nodes_help=used.get(resource) + asked <= capped.get(resource, _UNLIMITED),
+    )

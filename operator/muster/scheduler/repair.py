@@ -1,0 +1,94 @@
+"""Gangs that hold nodes below their minimum are completed, or taken down (P1).
+
+A bind is refused, a pod is deleted, a node is lost: what is left of the gang computes nothing and holds nodes. It has
+the first turn in `allocate`; if that does not complete it within the set time, its members are evicted, by the gang
+itself, so that it can wait as a whole.
+"""
+
+from __future__ import annotations
+
+from muster.scheduler.job import JobInfo
+from muster.scheduler.outcome import ROLLBACK
+from muster.scheduler.session import Session
+from muster.scheduler.specs import Phase, TaskStatus
+
+
+def is_broken(job: JobInfo) -> bool:
+    """Whether the gang is a fragment: it holds nodes, but fewer members than it had are there.
+
+    A gang whose minimum has risen was whole before and is not broken; nor is one with members that have succeeded,
+    for it is ending, nor one without a minimum.
+    """
+    if job.is_ready() or job.placed == 0:
+        job.held_min = job.min_member
+        return False
+    if job.spec is None or job.count(TaskStatus.SUCCEEDED):
+        return False
+    return job.ready < min(job.held_min, job.min_member) or (
+        job.held_min >= job.min_member and job.ready >= job.min_member
+    )
+
+
+def watch_over(session: Session, job: JobInfo) -> None:
+    """Note since when a gang is broken, and take it down when its time is up."""
+    if not is_broken(job):
+        job.broken_since = None
+        return
+    if job.broken_since is None:
+        job.broken_since = session.now
+    if session.now >= job.broken_since + session.configuration.gang_repair_timeout:
+        roll_back(session, job)
+
+
+def roll_back(session: Session, job: JobInfo) -> None:
+    """Evict what is left of the gang; it may be placed again as a whole."""
+    statement = session.statement()
+    for task in sorted(job.all_tasks(), key=lambda each: each.order):
+        if task.status.placed and task.spec.ours:
+            statement.evict(task, ROLLBACK)
+    statement.commit(by=job.key)
+    job.broken_since = None
+    job.held_min = job.min_member
+    session.cache.relief.queues.add(job.queue.name)
+    session.cache.relief.cluster = True
+
+
+def release_room_of_the_unplaced(session: Session, job: JobInfo) -> None:
+    """A gang without members on nodes holds no room for its companions either."""
+    if not job.placeholders or job.ready:
+        return
+    for placeholder in job.placeholders.values():
+        if placeholder.node is not None:
+            node = session.cache.nodes.get(placeholder.node)
+            if node is not None and node.spec is not None:
+                session.cache.relief.nodes[node.name] = node
+            session.cache.move(placeholder, TaskStatus.PENDING, None)
+            session.cache.relief.queues.add(job.queue.name)
+            session.cache.relief.cluster = True
+
+
+def expire_reservation(session: Session, job: JobInfo) -> None:
+    """An admitted gang that is not placed in time gives its reservation back (P7); it stays admitted and in order."""
+    if job.phase is not Phase.INQUEUE or job.is_ready() or job.reservation_expired:
+        return
+    if job.inqueue_since is None:
+        job.inqueue_since = session.now
+    if session.now >= job.inqueue_since + session.configuration.admission_timeout:
+        job.reservation_expired = True
+        session.cache.unsettle(job)
+
+
+def next_deadline(session: Session, job: JobInfo) -> float | None:
+    """When the job needs a cycle although nothing changes."""
+    deadlines = []
+    if job.broken_since is not None:
+        deadlines.append(job.broken_since + session.configuration.gang_repair_timeout)
+    if (
+        job.phase is Phase.INQUEUE
+        and job.inqueue_since is not None
+        and not job.reservation_expired
+        and job.min_resources is not None
+        and not job.is_ready()
+    ):
+        deadlines.append(job.inqueue_since + session.configuration.admission_timeout)
+    return min(deadlines, default=None)

@@ -1,0 +1,175 @@
+"""One cycle's view of the model, and what it decides.
+
+A Session works on the cache itself: nothing else changes it while a cycle runs. Promises (pipelined tasks, and gangs
+that are held until leaving pods are gone) are kept until `close`, which takes back whatever was not committed (P3).
+What a cycle learns about a gang that it can't place (`findings`) becomes the gang's reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from muster.scheduler.explain import survey_nodes
+from muster.scheduler.framework import Framework
+from muster.scheduler.outcome import Binding, Eviction, Pipelined
+from muster.scheduler.reasons import Code, Reason, Wake
+from muster.scheduler.resources import Resources
+from muster.scheduler.specs import TaskStatus
+from muster.scheduler.statement import Statement
+
+if TYPE_CHECKING:
+    from muster.scheduler.cache import SchedulerCache
+    from muster.scheduler.conf import SchedulerConfiguration
+    from muster.scheduler.job import JobInfo
+    from muster.scheduler.placing import Attempt
+    from muster.scheduler.queue import QueueInfo
+    from muster.scheduler.task import Shape, TaskInfo
+
+
+class Session:
+    """What actions and plugins work with. `now` is Unix seconds; `candidates` are the jobs that are not parked."""
+
+    def __init__(
+        self, cache: SchedulerCache, framework: Framework, configuration: SchedulerConfiguration, now: float
+    ) -> None:
+        self.cache = cache
+        self.framework = framework
+        self.configuration = configuration
+        self.now = now
+        self.candidates: list[JobInfo] = []
+        self.bindings: list[Binding] = []
+        self.evictions: list[Eviction] = []
+        self.findings: dict[str, list[Reason]] = {}
+        self.attempts: dict[object, Attempt] = {}
+        self.surveys: dict[object, Attempt] = {}
+        self.reserving: dict[str, JobInfo] = {}
+        self.fell_back = False
+        self._promises: list[tuple[TaskInfo, TaskStatus, str | None]] = []
+        self._possible: dict[int, bool] = {}
+        self._surveyed: dict[int, Reason] = {}
+
+    # --- what actions do ---
+
+    def statement(self) -> Statement:
+        """A new list of undoable operations."""
+        return Statement(self)
+
+    def keep(self, statement: Statement, job: JobInfo) -> None:
+        """Hold the statement's room for the job until the cycle ends, but decide nothing."""
+        self.reserving[job.key] = job
+        self._promises += statement.give_up_journal()
+
+    def find(self, job: JobInfo, *reasons: Reason) -> None:
+        """Something keeps the job waiting."""
+        self.findings.setdefault(job.key, []).extend(reasons)
+
+    def settle(self) -> None:
+        """Bring promises up to date with what this cycle did; nobody is woken by it."""
+        relief = self.cache.relief
+        queues, cluster = set(relief.queues), relief.cluster
+        self.cache.settle()
+        relief.queues, relief.cluster = queues, cluster
+
+    def fits_an_empty_node(self, shape: Shape) -> bool:
+        """Whether some node, if nothing ran on it, would have the resources."""
+        known = self._possible.get(shape.id)
+        if known is None:
+            makes = self.cache.index.makes.values()
+            known = any(shape.init_request.less_equal(make.sample.allocatable) for make in makes)
+            self._possible[shape.id] = known
+        return known
+
+    def survey_nodes(self, shape: Shape) -> Reason:
+        """What the nodes lack for a task of this shape, as it was when first asked in this cycle."""
+        known = self._surveyed.get(shape.id)
+        if known is None:
+            known = self._surveyed[shape.id] = survey_nodes(self, shape)
+        return known
+
+    # --- what statements do ---
+
+    def bind(self, task: TaskInfo) -> None:
+        """The task's place is decided. A placeholder just stays there."""
+        job = task.job
+        assert job is not None
+        assert task.node is not None
+        job.shape_key = None
+        if task.companion:
+            self.cache.move(task, TaskStatus.BOUND, task.node)
+            return
+        self.cache.move(task, TaskStatus.BINDING, task.node)
+        task.assumed = True
+        spec = task.spec
+        self.bindings.append(Binding(spec.uid, spec.namespace, spec.name, task.node, job.key))
+
+    def reserve(self, task: TaskInfo, before: TaskStatus, node: str | None) -> None:
+        """A committed promise: kept until the session closes."""
+        assert task.job is not None
+        self.reserving[task.job.key] = task.job
+        self._promises.append((task, before, node))
+
+    def evict(self, task: TaskInfo, before: TaskStatus, reason: str, by: str) -> None:
+        """The pod is asked to leave."""
+        job = task.job
+        task.evicted = before
+        spec = task.spec
+        self.evictions.append(
+            Eviction(spec.uid, spec.namespace, spec.name, task.node or "", job.key if job else "", reason, by)
+        )
+
+    # --- what plugins answer ---
+
+    def job_key(self, job: JobInfo) -> tuple[Any, ...]:
+        """Sorts jobs: smaller goes first."""
+        return self.framework.job_key(self, job)
+
+    def sort_tasks(self, tasks: Iterable[TaskInfo]) -> list[TaskInfo]:
+        """Tasks of a job, the first to be placed first."""
+        return sorted(tasks, key=lambda task: self.framework.task_key(self, task))
+
+    def job_ready(self, job: JobInfo) -> bool:
+        """Whether the gang has its nodes: P1 holds whatever plugins are configured."""
+        return job.is_ready() and self.framework.job_ready(self, job)
+
+    def allocatable(self, queue: QueueInfo, request: Resources) -> Reason | None:
+        """The objection to giving the queue another `request`: its cap (P2), then the plugins'."""
+        dimension = queue.over_capability(request)
+        if dimension is not None:
+            return capability_reason(queue, dimension, request)
+        return self.framework.allocatable(self, queue, request)
+
+    # --- the end ---
+
+    def pipelined(self) -> tuple[Pipelined, ...]:
+        """The tasks that wait for room which is being freed."""
+        found = [task for task, _, _ in self._promises if task.status is TaskStatus.PIPELINED]
+        return tuple(
+            Pipelined(task.uid, task.spec.namespace, task.spec.name, task.node or "", task.job.key if task.job else "")
+            for task in found
+            if not task.companion
+        )
+
+    def close(self) -> None:
+        """Take back every promise, newest first."""
+        for task, status, node in reversed(self._promises):
+            self.cache.move(task, status, node)
+        self._promises = []
+
+
+def capability_reason(queue: QueueInfo, dimension: str, request: Resources) -> Reason:
+    """The queue's hard cap has no room for `request`."""
+    cap = queue.capability
+    assert cap is not None
+    used = queue.allocated.get(dimension) + queue.releasing.get(dimension)
+    limit = cap.get(dimension)
+    return Reason(
+        Code.QUEUE_QUOTA,
+        resource=dimension,
+        requested=request.get(dimension),
+        used=used,
+        free=max(0, limit - used),
+        limit=limit,
+        queue=queue.name,
+        wakes=(Wake.QUEUE,),
+    )

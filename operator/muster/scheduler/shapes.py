@@ -1,0 +1,47 @@
+"""One `Shape` object for each distinct combination of requests and constraints in the cluster."""
+
+from __future__ import annotations
+
+from muster.scheduler.constraints import PodConstraints
+from muster.scheduler.placement import NodeIndex
+from muster.scheduler.resources import Resources
+from muster.scheduler.task import Shape, ShapeKey
+
+IDLE_SHAPES = 256
+
+
+class ShapeBook:
+    """Hands out shapes and forgets those that nobody uses, but for a few that may come back."""
+
+    def __init__(self, index: NodeIndex) -> None:
+        self._index = index
+        self._shapes: dict[ShapeKey, Shape] = {}
+        self._unused = 0
+        self._next_id = 0
+
+    def take(self, request: Resources, init_request: Resources, scheduling: PodConstraints) -> Shape:
+        """The shape of a task that is about to use it."""
+        key = (request.key(), init_request.key(), scheduling)
+        shape = self._shapes.get(key)
+        if shape is None:
+            self._next_id += 1
+            shape = self._shapes[key] = Shape(self._next_id, request, init_request, scheduling)
+            self._index.mention(scheduling.label_keys())
+        elif shape.users == 0:
+            self._unused -= 1
+        shape.users += 1
+        return shape
+
+    def give_back(self, shape: Shape) -> None:
+        """One task fewer uses the shape."""
+        shape.users -= 1
+        if shape.users == 0:
+            self._unused += 1
+            if self._unused > IDLE_SHAPES:
+                self._forget_unused()
+
+    def _forget_unused(self) -> None:
+        for shape in [shape for shape in self._shapes.values() if shape.users == 0]:
+            self._index.forget(shape)
+        self._shapes = {key: shape for key, shape in self._shapes.items() if shape.users}
+        self._unused = 0

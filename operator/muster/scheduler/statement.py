@@ -1,0 +1,87 @@
+"""Undoable changes to the scheduler's model.
+
+A Statement applies each operation at once, so that later choices in the same cycle see it, and remembers how to take
+it back. `commit` hands the operations to the session as decisions; `discard` undoes them, newest first, and leaves
+the model exactly as it was (P3). It never talks to the API server.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from muster.scheduler.specs import TaskStatus
+from muster.scheduler.task import TaskInfo
+
+if TYPE_CHECKING:
+    from muster.scheduler.node import NodeInfo
+    from muster.scheduler.session import Session
+
+
+class Statement:
+    """A gang's worth of operations, all of which happen or none."""
+
+    __slots__ = ("_journal", "_session", "evictions")
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._journal: list[tuple[TaskInfo, TaskStatus, str | None]] = []
+        self.evictions: dict[str, str] = {}
+
+    def __len__(self) -> int:
+        return len(self._journal)
+
+    @property
+    def tasks(self) -> list[TaskInfo]:
+        """The tasks operated on, in order."""
+        return [task for task, _, _ in self._journal]
+
+    def allocate(self, task: TaskInfo, node: NodeInfo) -> None:
+        """Give the task a place that is idle now."""
+        self._move(task, TaskStatus.ALLOCATED, node.name)
+
+    def pipeline(self, task: TaskInfo, node: NodeInfo) -> None:
+        """Promise the task room that is being freed."""
+        self._move(task, TaskStatus.PIPELINED, node.name)
+
+    def evict(self, task: TaskInfo, reason: str) -> None:
+        """Ask the pod to leave; it holds its place until it has left. A placeholder simply goes."""
+        if task.companion:
+            self._move(task, TaskStatus.PENDING, None)
+        else:
+            self.evictions[task.uid] = reason
+            self._move(task, TaskStatus.RELEASING, task.node)
+
+    def _move(self, task: TaskInfo, status: TaskStatus, node: str | None) -> None:
+        self._journal.append((task, task.status, task.node))
+        self._session.cache.move(task, status, node)
+
+    def take_over(self, other: Statement) -> None:
+        """Make the other statement's operations this one's."""
+        self._journal += other._journal
+        self.evictions.update(other.evictions)
+        other._journal = []
+        other.evictions = {}
+
+    def give_up_journal(self) -> list[tuple[TaskInfo, TaskStatus, str | None]]:
+        """Leave it to the session to undo the operations when it closes."""
+        journal, self._journal = self._journal, []
+        return journal
+
+    def commit(self, *, by: str = "") -> None:
+        """Decide it. Promises (pipelined tasks) stay promises and end with the session."""
+        for task, before, node in self._journal:
+            if task.status is TaskStatus.ALLOCATED:
+                self._session.bind(task)
+            elif task.status is TaskStatus.PIPELINED:
+                self._session.reserve(task, before, node)
+            elif task.uid in self.evictions:
+                self._session.evict(task, before, self.evictions[task.uid], by)
+        self._journal = []
+        self.evictions = {}
+
+    def discard(self) -> None:
+        """Take everything back, newest first."""
+        for task, status, node in reversed(self._journal):
+            self._session.cache.move(task, status, node)
+        self._journal = []
+        self.evictions = {}

@@ -1,0 +1,203 @@
+"""What a PodGroup, its pods and a Queue should say after a cycle.
+
+Phases follow Volcano's rule (reference: PodGroup phase at session close) without its flapping: a gang that is being
+completed keeps the phase it has. A condition is true or false, never left over (P6).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from muster.scheduler.eligibility import held_back, impossible, obstacle_to_placement
+from muster.scheduler.job import JobInfo
+from muster.scheduler.outcome import PodGroupStatus, QueueStatus
+from muster.scheduler.plugins.proportion import queue_share
+from muster.scheduler.queue import QueueInfo
+from muster.scheduler.reasons import Code, Reason, ReasonClass, describe, dominant
+from muster.scheduler.restore import UNSCHEDULABLE
+from muster.scheduler.specs import Condition, Phase, PodVerdict, TaskStatus
+
+if TYPE_CHECKING:
+    from muster.scheduler.session import Session
+
+SCHEDULED = "Scheduled"
+NOT_ENOUGH_RESOURCES = "NotEnoughResources"
+READY = "tasks in gang are ready to be scheduled"
+TURN = Reason(Code.WAITING_FOR_TURN)
+
+
+def waits(job: JobInfo) -> bool:
+    """Whether the gang, or an extra member of it, still wants a place."""
+    if job.phase is Phase.COMPLETED and not job.pending:
+        return False
+    if job.pending or job.companions_pending():
+        return True
+    return not job.is_ready() and not _only_leaving(job)
+
+
+def find_reason(session: Session, job: JobInfo) -> Reason | None:
+    """The one dominant reason why the gang waits, None when it does not."""
+    if not waits(job):
+        return None
+    findings = list(session.findings.get(job.key, ()))
+    if not job.is_ready():
+        obstacle = obstacle_to_placement(job)
+        findings += [obstacle] if obstacle else []
+        never = impossible(session, job)
+        _note_never(session, job, never)
+        findings += [never] if never else []
+    if not findings:
+        held = held_back(job)
+        if held and len(held) == len(job.pending):
+            return Reason(Code.PODS_GATED, have=job.valid - len(held), need=job.valid, detail=f"{len(held)} pods")
+    return dominant(findings) or TURN
+
+
+def _note_never(session: Session, job: JobInfo, never: Reason | None) -> None:
+    """A gang that can't be placed at all reserves nothing."""
+    if (never is None) is not (job.never is None):
+        session.cache.unsettle(job)
+    job.never = never
+
+
+def next_phase(job: JobInfo, *, unschedulable: bool) -> Phase:
+    """The phase that the members' states make."""
+    running = job.count(TaskStatus.RUNNING)
+    finished = job.count(TaskStatus.SUCCEEDED) + job.count(TaskStatus.FAILED)
+    alive = job.count(TaskStatus.PENDING) + job.placed
+    if job.phase is Phase.COMPLETED and not alive:
+        return Phase.COMPLETED
+    if running and unschedulable:
+        return Phase.UNKNOWN
+    scheduled = running + job.count(TaskStatus.BOUND) + finished + _leaving(job)
+    if scheduled >= job.min_member and (scheduled or not alive):
+        if scheduled > finished:
+            return Phase.RUNNING
+        if not alive:
+            return Phase.COMPLETED
+    if job.phase is Phase.INQUEUE or (job.is_ready() and job.placed and job.phase is not Phase.PENDING):
+        return job.phase if job.phase is not Phase.COMPLETED else Phase.INQUEUE
+    return Phase.PENDING
+
+
+def _leaving(job: JobInfo) -> int:
+    """Members that are leaving a node."""
+    if not job.count(TaskStatus.RELEASING):
+        return 0
+    return sum(
+        1
+        for task in job.tasks.values()
+        if task.status is TaskStatus.RELEASING and task.node is not None and not job.is_companion(task)
+    )
+
+
+def _only_leaving(job: JobInfo) -> bool:
+    """A gang that is ending: what is missing is leaving, and nothing waits to replace it."""
+    leaving = _leaving(job)
+    if not leaving or job.count(TaskStatus.PENDING):
+        return False
+    scheduled = job.count(TaskStatus.RUNNING) + job.count(TaskStatus.BOUND) + leaving
+    scheduled += job.count(TaskStatus.FAILED) + job.count(TaskStatus.SUCCEEDED)
+    return scheduled >= job.min_member
+
+
+def update_status(session: Session, job: JobInfo) -> PodGroupStatus:
+    """Bring phase and conditions up to date and put the whole status together."""
+    assert job.spec is not None
+    reason = job.reason
+    has_nodes = job.is_ready() and job.ready > 0
+    premature = not job.tasks and (reason is None or reason.reason_class is ReasonClass.INCOMPLETE)
+    unschedulable = reason is not None and not has_nodes and not premature
+    job.conditions = _conditions(session, job, has_nodes=has_nodes, unschedulable=unschedulable)
+    phase = next_phase(job, unschedulable=unschedulable)
+    if phase is not job.phase:
+        job.phase = phase
+        session.cache.unsettle(job)
+        session.fell_back = session.fell_back or (phase is Phase.PENDING and waits(job))
+    if job.is_ready() or job.phase is not Phase.INQUEUE:
+        job.inqueue_since, job.reservation_expired = None, False
+    counts = [job.count(status) for status in (TaskStatus.RUNNING, TaskStatus.SUCCEEDED, TaskStatus.FAILED)]
+    if job.companion_roles:
+        counts = _add_companions(job, counts)
+    return PodGroupStatus(
+        phase=job.phase,
+        conditions=job.conditions,
+        running=counts[0],
+        succeeded=counts[1],
+        failed=counts[2],
+        reason=reason,
+        companions={role: task.node for role, task in sorted(job.placeholders.items()) if task.node is not None},
+        broken_since=job.broken_since,
+    )
+
+
+def _add_companions(job: JobInfo, counts: list[int]) -> list[int]:
+    """The counters count every pod of the PodGroup."""
+    statuses = (TaskStatus.RUNNING, TaskStatus.SUCCEEDED, TaskStatus.FAILED)
+    pods = [task.status for task in job.tasks.values() if job.is_companion(task)]
+    return [count + pods.count(status) for count, status in zip(counts, statuses, strict=True)]
+
+
+def _conditions(session: Session, job: JobInfo, *, has_nodes: bool, unschedulable: bool) -> tuple[Condition, ...]:
+    conditions = list(job.conditions)
+    if unschedulable:
+        assert job.reason is not None
+        text = f"{describe(job.reason)}"
+        if job.members:
+            text = f"{max(1, job.min_member - job.ready)}/{job.members} tasks in gang unschedulable: {text}"
+        wanted = Condition(UNSCHEDULABLE, True, NOT_ENOUGH_RESOURCES, text)
+        _put(conditions, wanted, session.now)
+    else:
+        _clear(conditions, UNSCHEDULABLE, session.now)
+    if has_nodes:
+        _put(conditions, Condition(SCHEDULED, True, READY), session.now)
+    elif unschedulable:
+        _clear(conditions, SCHEDULED, session.now)
+    return tuple(conditions)
+
+
+def _put(conditions: list[Condition], wanted: Condition, now: float) -> None:
+    """Replace the condition of that type in place, or append it."""
+    for position, old in enumerate(conditions):
+        if old.type == wanted.type:
+            since = old.last_transition if old.status == wanted.status else now
+            conditions[position] = _dated(wanted, since)
+            return
+    conditions.append(_dated(wanted, now))
+
+
+def _clear(conditions: list[Condition], kind: str, now: float) -> None:
+    if any(old.type == kind and old.status for old in conditions):
+        _put(conditions, Condition(kind, False), now)
+
+
+def _dated(condition: Condition, since: float) -> Condition:
+    return Condition(condition.type, condition.status, condition.reason, condition.message, since)
+
+
+def pod_verdicts(job: JobInfo) -> Iterator[tuple[str, PodVerdict]]:
+    """What each waiting pod should say, where that differs from what it said before."""
+    reason = job.reason
+    text = describe(reason) if reason is not None else ""
+    helped = reason is not None and reason.more_nodes_help
+    fitting = dict(job.wanting_nodes)
+    for task in sorted(job.pending.values(), key=lambda each: each.order):
+        if not task.spec.ours:
+            continue
+        unschedulable = helped and not task.spec.gated and task.shape.id in fitting
+        if unschedulable and fitting[task.shape.id] > 0:
+            fitting[task.shape.id] -= 1
+            unschedulable = False
+        verdict = PodVerdict("Pending", "Unschedulable" if unschedulable else "", text)
+        if verdict != task.verdict:
+            task.verdict = verdict
+            yield task.key, verdict
+
+
+def queue_status(session: Session, queue: QueueInfo) -> QueueStatus:
+    """What the queue uses and deserves."""
+    allocated = queue.allocated.clone()
+    if queue.deserved is None:
+        return QueueStatus(allocated)
+    return QueueStatus(allocated, queue.deserved, queue_share(queue), session.framework.overused(session, queue))

@@ -1,0 +1,118 @@
+"""A task: a pod as the scheduler sees it.
+
+Tasks with equal requests and equal constraints are of one `Shape`: they share feasible nodes and scores, and a gang
+is known by the shapes of its tasks.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from muster.scheduler.constraints import PodConstraints
+from muster.scheduler.resources import PODS, ResourceKey, Resources
+from muster.scheduler.specs import PodVerdict, TaskSpec, TaskStatus
+
+if TYPE_CHECKING:
+    from muster.scheduler.job import JobInfo
+
+_INDEXED_NAME = re.compile(r"[^-]*-.*-(\d+)$")
+
+ShapeKey = tuple[ResourceKey, ResourceKey, PodConstraints]
+
+
+class Shape:
+    """What placement depends on. One object per distinct value, so that identity is equality."""
+
+    __slots__ = ("best_effort", "id", "init_request", "request", "scheduling", "users")
+
+    def __init__(self, shape_id: int, request: Resources, init_request: Resources, scheduling: PodConstraints) -> None:
+        self.id = shape_id
+        self.request = request
+        self.init_request = _with_pods(init_request, request)
+        self.scheduling = scheduling
+        self.best_effort = init_request.is_empty()
+        self.users = 0
+
+
+def _with_pods(init_request: Resources, request: Resources) -> Resources:
+    """What has to be idle on a node. A pod takes one of the node's pods, whichever way its containers start."""
+    needed = init_request.maximum(request)
+    needed.scalars.setdefault(PODS, 1)
+    return needed
+
+
+class TaskInfo:
+    """A pod, or the placeholder of one that a gang will need later (`companion`).
+
+    `status` and `node` change only through the cache, which keeps all accounts. `assumed` says that the node is our
+    decision and not yet confirmed, `evicted` that leaving is our decision and not yet confirmed. `job` is None for a
+    pod that is no business of ours but occupies a node.
+    """
+
+    __slots__ = (
+        "assumed",
+        "companion",
+        "evicted",
+        "job",
+        "node",
+        "order",
+        "shape",
+        "spec",
+        "status",
+        "verdict",
+        "wanted_by_nodes",
+    )
+
+    def __init__(self, spec: TaskSpec, shape: Shape, *, companion: bool = False) -> None:
+        self.spec = spec
+        self.shape = shape
+        self.status: TaskStatus = TaskStatus.PENDING
+        self.node: str | None = None
+        self.job: JobInfo | None = None
+        self.companion = companion
+        self.assumed = False
+        self.evicted: TaskStatus | None = None
+        self.verdict: PodVerdict | None = spec.verdict
+        self.order = default_order(spec)
+        self.wanted_by_nodes = False
+
+    def __repr__(self) -> str:
+        return f"TaskInfo({self.key}, {self.status.value}, {self.node})"
+
+    @property
+    def uid(self) -> str:
+        """The pod's uid."""
+        return self.spec.uid
+
+    @property
+    def key(self) -> str:
+        """`namespace/name`."""
+        return f"{self.spec.namespace}/{self.spec.name}"
+
+    @property
+    def role(self) -> str:
+        """The task of the gang that the pod belongs to (`headgroup`, a worker group)."""
+        return self.spec.role
+
+    @property
+    def request(self) -> Resources:
+        """What it takes from a node, `pods: 1` included."""
+        return self.spec.request
+
+    @property
+    def best_effort(self) -> bool:
+        """Asks for nothing (`pods` does not count)."""
+        return self.shape.best_effort
+
+    @property
+    def schedulable(self) -> bool:
+        """Pending, ours to place, and not held by somebody else's gate."""
+        return self.status is TaskStatus.PENDING and self.spec.ours and not self.spec.gated
+
+
+def default_order(spec: TaskSpec) -> tuple[int, int, float, str, str]:
+    """Volcano's order inside a job: the index at the end of the name, else age, then uid."""
+    match = _INDEXED_NAME.match(spec.name)
+    index = (0, int(match.group(1))) if match else (1, 0)
+    return (*index, spec.creation, spec.uid, spec.name)
