@@ -205,7 +205,11 @@ def test_shared_memory_that_the_user_arranged_is_left_alone(head: dict[str, Any]
 
 def test_a_worker_waits_for_its_head_after_the_users_own_init_containers() -> None:
     own = {"name": "mine", "image": "x", "env": [{"name": "A", "value": "1"}]}
-    ray = {"securityContext": {"runAsUser": 7}, "imagePullPolicy": "Never", "env": [{"name": "B", "value": "2"}]}
+    ray: dict[str, Any] = {
+        "securityContext": {"runAsUser": 7},
+        "imagePullPolicy": "Never",
+        "env": [{"name": "B", "value": "2"}],
+    }
     first, wait = worker(worker_group(template=template(spec={"initContainers": [own]}, **ray)))["spec"][
         "initContainers"
     ]

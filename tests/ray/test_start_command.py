@@ -24,7 +24,7 @@ def worker_params(container: dict[str, Any] | None = None, *, port: str | None =
 
 def test_a_head_gets_the_flags_that_every_head_needs() -> None:
     assert head_params() == {
-        "dashboard-host": "0.0.0.0",
+        "dashboard-host": "0.0.0.0",  # noqa: S104
         "metrics-export-port": "8080",
         "dashboard-agent-listen-port": "52365",
         "block": "true",
