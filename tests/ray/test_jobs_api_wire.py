@@ -1,0 +1,189 @@
+"""What the Jobs API client puts on the wire, and what it makes of answers that no healthy dashboard gives."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
+
+import pytest
+
+from muster.ray.job_info import Submission
+from muster.ray.jobs_api import DashboardError, DashboardUnreachable, RayApiError, RayJobsClient, SubmissionRefused
+
+Call = Callable[[RayJobsClient], Awaitable[object]]
+
+CALLS: dict[str, Call] = {
+    "health": lambda client: client.health(),
+    "version": lambda client: client.version(),
+    "submit": lambda client: client.submit(Submission("s", "x")),
+    "get": lambda client: client.get("s"),
+    "stop": lambda client: client.stop("s"),
+    "logs": lambda client: client.logs("s"),
+    "tail": lambda client: client.tail("s", lambda _: None),
+}
+
+
+class Server:
+    """Answers every request with the same status and body, and remembers what it was asked."""
+
+    def __init__(self) -> None:
+        self.status, self.body = 200, "{}"
+        self.requests: list[str] = []
+        self.port = 0
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode()
+        length = next((int(line[15:]) for line in head.lower().split("\r\n") if line.startswith("content-length:")), 0)
+        self.requests.append(head + (await reader.readexactly(length)).decode())
+        body = self.body.encode()
+        writer.write(f"HTTP/1.1 {self.status} X\r\ncontent-length: {len(body)}\r\n\r\n".encode() + body)
+        await writer.drain()
+        writer.close()
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[Server]:
+    server = Server()
+    listening = await asyncio.start_server(server.serve, "127.0.0.1", 0)
+    async with listening:
+        server.port = listening.sockets[0].getsockname()[1]
+        yield server
+
+
+async def asked(server: Server, call: Call, base: str = "", token: str | None = None) -> str:
+    """Make the call; return the one request that it led to."""
+    async with RayJobsClient(f"{server.url}{base}", token) as client:
+        with suppress(RayApiError):
+            await call(client)
+    return server.requests[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("health", "GET /api/gcs_healthz"),
+        ("version", "GET /api/version"),
+        ("submit", "POST /api/jobs/"),
+        ("get", "GET /api/jobs/s"),
+        ("stop", "POST /api/jobs/s/stop"),
+        ("logs", "GET /api/jobs/s/logs"),
+        ("tail", "GET /api/jobs/s/logs/tail"),
+    ],
+)
+@pytest.mark.parametrize("base", ["", "/api/v1/namespaces/ns/services/svc:dashboard/proxy"])
+async def test_the_path_of_each_call_also_behind_a_proxy(server: Server, name: str, line: str, base: str) -> None:
+    method, _, path = line.partition(" ")
+    assert (await asked(server, CALLS[name], base)).startswith(f"{method} {base}{path} HTTP/1.1\r\n")
+
+
+async def test_an_id_can_not_leave_its_place_in_the_path(server: Server) -> None:
+    request = await asked(server, lambda client: client.get("../a b?c#d/e"))
+    assert request.startswith("GET /api/jobs/..%2Fa%20b%3Fc%23d%2Fe HTTP/1.1\r\n")
+
+
+@pytest.mark.parametrize("name", ["get", "submit", "tail"])
+async def test_a_token_is_sent_as_ray_expects_it(server: Server, name: str) -> None:
+    assert "x-ray-authorization: Bearer secret\r\n" in await asked(server, CALLS[name], token="secret")
+
+
+async def test_without_a_token_none_is_sent(server: Server) -> None:
+    assert "authorization" not in (await asked(server, CALLS["get"])).lower()
+
+
+async def test_a_submission_is_sent_as_data(server: Server) -> None:
+    submission = Submission("s", "echo '$(x)'", {"pip": ["a"]}, {"k": "v"}, 1, 0.5, {"r": 2})
+    body = (await asked(server, lambda client: client.submit(submission))).partition("\r\n\r\n")[2]
+    assert json.loads(body) == submission.to_document()
+
+
+@pytest.mark.parametrize("variable", ["HTTP_PROXY", "ALL_PROXY"])
+async def test_proxies_of_the_environment_are_not_used(
+    server: Server, monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    monkeypatch.setenv(variable, "http://127.0.0.1:1")
+    assert (await asked(server, CALLS["get"])).startswith("GET /api/jobs/s ")
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "body", "error"),
+    [
+        ("health", 200, "starting", "starting"),
+        ("health", 503, "not now", "503: not now"),
+        ("version", 200, "[]", "not a version"),
+        ("version", 200, "<html>", "not JSON: <html>"),
+        ("get", 200, "<html>", "not JSON: <html>"),
+        ("get", 200, '{"status": "EXPLODED"}', "'EXPLODED' is no state of a Ray job"),
+        ("get", 200, "[]", "must be an object"),
+        ("get", 500, "Traceback", "500: Traceback"),
+        ("get", 302, "", "302"),
+        ("logs", 200, "{}", "no logs"),
+        ("logs", 200, "[]", "no logs"),
+        ("stop", 500, "boom", "500: boom"),
+    ],
+)
+async def test_an_answer_of_the_wrong_kind_is_an_error_with_its_text(
+    server: Server, name: str, status: int, body: str, error: str
+) -> None:
+    server.status, server.body = status, body
+    async with RayJobsClient(server.url) as client:
+        with pytest.raises(DashboardError, match=error):
+            await CALLS[name](client)
+
+
+async def test_the_end_of_a_long_answer_is_kept_for_it_has_the_reason(server: Server) -> None:
+    server.status, server.body = 500, "x" * 100_000 + "the reason"
+    async with RayJobsClient(server.url) as client:
+        with pytest.raises(DashboardError) as caught:
+            await client.get("s")
+    assert caught.value.message.endswith("the reason")
+    assert len(caught.value.message) < 3000
+
+
+async def test_a_refusal_is_told_from_a_duplicate(server: Server) -> None:
+    server.status, server.body = 400, "TypeError: metadata"
+    async with RayJobsClient(server.url) as client:
+        with pytest.raises(SubmissionRefused):
+            await client.submit(Submission("s", "x"))
+    assert [request.split(" ", 1)[0] for request in server.requests] == ["POST"]
+
+
+@pytest.mark.parametrize(("status", "text"), [(400, "Please use a different submission_id."), (500, "Traceback ...")])
+async def test_after_a_doubtful_answer_the_job_is_looked_up(server: Server, status: int, text: str) -> None:
+    server.status, server.body = status, text
+    async with RayJobsClient(server.url) as client:
+        with pytest.raises(DashboardError):
+            await client.submit(Submission("s", "x"))
+    assert [request.split(" HTTP")[0] for request in server.requests] == ["POST /api/jobs/", "GET /api/jobs/s"]
+
+
+async def test_a_connection_that_closes_without_an_answer_is_unreachable() -> None:
+    async def hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.close()
+
+    async with await asyncio.start_server(hang_up, "127.0.0.1", 0) as listening:
+        port = listening.sockets[0].getsockname()[1]
+        async with RayJobsClient(f"http://127.0.0.1:{port}") as client:
+            for name, call in CALLS.items():
+                with pytest.raises(DashboardUnreachable, match="log stream" if name == "tail" else "api"):
+                    await call(client)
+
+
+async def test_a_dashboard_that_does_not_answer_in_time_is_unreachable() -> None:
+    async def say_nothing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+        writer.close()
+
+    async with await asyncio.start_server(say_nothing, "127.0.0.1", 0) as listening:
+        port = listening.sockets[0].getsockname()[1]
+        async with RayJobsClient(f"http://127.0.0.1:{port}", timeout=0.1) as client:
+            with pytest.raises(DashboardUnreachable, match="ReadTimeout"):
+                await client.get("s")
+            with pytest.raises(DashboardUnreachable, match="ReadTimeout"):
+                await client.tail("s", print)
