@@ -1,12 +1,17 @@
-"""What happens to a test that needs the control plane on a machine that cannot build it."""
+"""What pytest does around the control plane: where it cannot be built, and when a run fails or is interrupted."""
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.cluster.api_access import wait_until
+from tests.cluster.process import background_programs
 
 _REPOSITORY = Path(__file__).parents[2]
 _TEST = "tests/cluster/test_control_plane.py::test_the_api_server_is_ready_and_of_the_pinned_version"
@@ -37,3 +42,35 @@ def test_it_fails_in_ci(tmp_path: Path, value: str) -> None:
 def test_it_can_be_left_out_by_its_mark(tmp_path: Path) -> None:
     result = run_without_go(tmp_path, "-m", "not control_plane")
     assert "1 deselected" in result.stdout
+
+
+_USERS = """
+import pathlib, threading
+
+def test_that_fails(control_plane):
+    assert pathlib.Path({seen!r}).write_text(str(control_plane.folder)) < 0
+
+def test_that_never_ends(control_plane):
+    pathlib.Path({begun!r}).touch()
+    threading.Event().wait()
+"""
+
+
+@pytest.mark.control_plane
+def test_a_failing_and_interrupted_run_leaves_nothing(tmp_path: Path) -> None:
+    seen, begun, temporary = (tmp_path / name for name in ("seen", "begun", "temporary"))
+    temporary.mkdir()
+    (tmp_path / "test_users.py").write_text(_USERS.format(seen=str(seen), begun=str(begun)))
+    options = ["-q", "-p", "tests.conftest", "-p", "no:cacheprovider", f"--rootdir={tmp_path}", "-c", "/dev/null"]
+    command = [sys.executable, "-m", "pytest", *options, str(tmp_path / "test_users.py")]
+    variables = {**os.environ, "TMPDIR": str(temporary), "PYTHONPATH": str(_REPOSITORY)}
+    with subprocess.Popen(command, env=variables, stdout=subprocess.PIPE, text=True) as run:
+        wait_until(begun.exists, "the second test runs", 90)
+        pids = [program.pid for program in background_programs(Path(seen.read_text()))]
+        run.send_signal(signal.SIGINT)
+        printed, _ = run.communicate(timeout=30)
+    assert "KeyboardInterrupt" in printed
+    assert "1 failed" in printed
+    assert len(pids) == 2
+    assert not [pid for pid in pids if Path(f"/proc/{pid}/cwd").exists()]
+    assert [path.name for path in temporary.iterdir() if path.name.startswith("muster")] == []
