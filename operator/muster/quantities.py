@@ -54,7 +54,7 @@ def parse_quantity(text: str | int | float) -> Fraction:
     """
     if isinstance(text, str):
         return _parse(text)
-    if isinstance(text, bool) or not isinstance(text, int | float):
+    if isinstance(text, bool) or not isinstance(text, int | float) or not math.isfinite(text):
         raise QuantityError(text)
     if isinstance(text, int) and abs(text) >= _LARGEST:
         return _LARGEST if text > 0 else -_LARGEST
