@@ -21,7 +21,12 @@ from tests.ray.cutting_proxy import CuttingProxy
 from tests.ray.local_ray import RayHead
 from tests.ray.test_jobs_api import DEADLINE, ended, new_id, python
 
-PROGRAM = "from muster.cli import main; main()"
+PROGRAM = """
+import atexit, resource, sys
+atexit.register(lambda: print("peak", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr))
+from muster.cli import main
+main()
+"""
 
 LINES = 120
 TALKATIVE = python(
@@ -35,6 +40,11 @@ class Ended:
     status: int
     output: str
     said: str
+
+    @property
+    def peak_memory(self) -> int:
+        """KiB."""
+        return int(self.said.rpartition("peak ")[2])
 
     @property
     def lines(self) -> list[str]:
@@ -103,6 +113,7 @@ async def test_a_job_that_succeeds_ends_with_0_and_its_output_on_stdout(ray_head
     assert "is submitted" in done.said
     assert "SUCCEEDED" in done.said
     assert "muster:" not in done.output
+    assert done.peak_memory < 60 * 1024, "its pod asks for 64Mi"
 
 
 async def test_a_job_that_fails_ends_with_1(ray_head: RayHead) -> None:

@@ -168,6 +168,13 @@ def test_a_template_that_restarts_its_container_has_no_failure_policy() -> None:
     assert "podFailurePolicy" not in manifest(ray_job(submitterPodTemplate=template))["spec"]
 
 
+def test_a_submission_that_no_process_could_be_started_with_is_an_error() -> None:
+    longest = 130_000 - len(Submission("job-abcde", "").to_json())
+    manifest(ray_job(entrypoint="x" * longest))
+    with pytest.raises(ValueError, match="130001 bytes long together"):
+        manifest(ray_job(entrypoint="x" * (longest + 1)))
+
+
 def test_the_scheduler_can_be_told_of_the_submitter_before_its_cluster_exists() -> None:
     gang = GangMembership("pg")
     early = submitter_template(ray_job(entrypoint="x"), image="muster:1", gang=gang)

@@ -29,6 +29,8 @@ DEFAULT_BACKOFF_LIMIT: Final = 2
 _REQUESTS: Final = {"cpu": "50m", "memory": "64Mi"}
 _LIMITS: Final = {"cpu": "500m", "memory": "256Mi"}
 _USER_ID: Final = 65532
+_LONGEST_SUBMISSION: Final = 130_000
+"""Linux starts no program with a longer variable than 128 KiB, its name included."""
 _JOB_ENDED_BADLY: Final = 1
 """What `muster submit` exits with when Ray's verdict is in and it is not SUCCEEDED: trying again can't change that."""
 
@@ -58,8 +60,15 @@ def submitter_job(
 ) -> Manifest:
     """The Job, named as its RayJob.
 
-    `image` is Muster's own. `dashboard_address` is host:port without a scheme. Raises ValueError as `submission` does.
+    `image` is Muster's own. `dashboard_address` is host:port without a scheme. Raises ValueError as `submission` does,
+    and for a submission that is too long for an environment variable.
     """
+    document = submission(job, submission_id).to_json()
+    if len(document) > _LONGEST_SUBMISSION:
+        raise ValueError(
+            f"entrypoint, runtimeEnvYAML and metadata are {len(document)} bytes long together, "
+            f"more than the {_LONGEST_SUBMISSION} that a submitter pod can be given; use submissionMode HTTPMode"
+        )
     template = submitter_template(job, image=image, gang=gang, image_pull_policy=image_pull_policy)
     container = template["spec"]["containers"][0]
     container["env"] = [
@@ -67,7 +76,7 @@ def submitter_job(
         {"name": "PYTHONUNBUFFERED", "value": "1"},
         {"name": "RAY_DASHBOARD_ADDRESS", "value": dashboard_address},
         {"name": "RAY_JOB_SUBMISSION_ID", "value": submission_id},
-        {"name": "MUSTER_SUBMISSION", "value": submission(job, submission_id).to_json()},
+        {"name": "MUSTER_SUBMISSION", "value": document},
     ]
     spec: dict[str, Any] = {"backoffLimit": _backoff_limit(job), "template": template}
     if container.get("command") == COMMAND and template["spec"]["restartPolicy"] == "Never":
