@@ -1,0 +1,163 @@
+"""What the client does with time-outs, concurrency, odd answers and odd streams."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from muster.kube.client import ApiClient, WatchEvent
+from muster.kube.config import Connection
+from muster.kube.errors import ApiError, Expired, ServerError, Undecodable, Unreachable
+from muster.kube.resource import CONFIGMAPS
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+@asynccontextmanager
+async def client_of(handler: Handler, **options: Any) -> AsyncIterator[ApiClient]:
+    """A client of a server that answers everything with this handler."""
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", handler)
+    runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.1)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    try:
+        async with ApiClient(Connection(f"http://127.0.0.1:{runner.addresses[0][1]}"), **options) as client:
+            yield client
+    finally:
+        await runner.cleanup()
+
+
+async def never(_: web.Request) -> web.StreamResponse:
+    await asyncio.Event().wait()
+    raise AssertionError("unreachable")
+
+
+def streaming(*chunks: bytes, then: Callable[[], Awaitable[object]] | None = None) -> Handler:
+    async def handler(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        for chunk in chunks:
+            await response.write(chunk)
+            await asyncio.sleep(0.01)
+        if then is not None:
+            await then()
+        return response
+
+    return handler
+
+
+async def watched(client: ApiClient, read_timeout: float = 5.0) -> list[WatchEvent]:
+    events: list[WatchEvent] = []
+    async for batch in client.watch(
+        CONFIGMAPS, "ns", resource_version="1", timeout_seconds=10, read_timeout=read_timeout
+    ):
+        events += batch
+    return events
+
+
+def event(event_type: str, **body: Any) -> bytes:
+    return json.dumps({"type": event_type, "object": body}).encode() + b"\n"
+
+
+@pytest.mark.parametrize("verb", ["get", "create", "delete"])
+async def test_a_server_that_does_not_answer_is_unreachable_after_the_time_out(verb: str) -> None:
+    async with client_of(never, timeout=0.1) as client:
+        calls: dict[str, Callable[[], Awaitable[object]]] = {
+            "get": lambda: client.get(CONFIGMAPS, "ns", "a"),
+            "create": lambda: client.create(CONFIGMAPS, "ns", {}),
+            "delete": lambda: client.delete(CONFIGMAPS, "ns", "a"),
+        }
+        with pytest.raises(Unreachable):
+            await asyncio.wait_for(calls[verb](), 5)
+
+
+async def test_no_more_requests_are_under_way_than_allowed() -> None:
+    under_way, most = 0, 0
+
+    async def counting(_: web.Request) -> web.StreamResponse:
+        nonlocal under_way, most
+        under_way += 1
+        most = max(most, under_way)
+        await asyncio.sleep(0.01)
+        under_way -= 1
+        return web.json_response({})
+
+    async with client_of(counting, concurrency=3) as client:
+        await asyncio.gather(*(client.get(CONFIGMAPS, "ns", "a") for _ in range(12)))
+    assert most == 3
+
+
+async def test_a_redirect_is_not_followed() -> None:
+    async def away(_: web.Request) -> web.StreamResponse:
+        raise web.HTTPFound("http://elsewhere.example/")
+
+    async with client_of(away) as client:
+        with pytest.raises(ApiError) as refused:
+            await client.get(CONFIGMAPS, "ns", "a")
+    assert refused.value.status == 302
+
+
+async def test_an_answer_that_is_no_json_is_undecodable() -> None:
+    async def text(_: web.Request) -> web.StreamResponse:
+        return web.Response(text="<html>")
+
+    async with client_of(text) as client:
+        with pytest.raises(Undecodable):
+            await client.get(CONFIGMAPS, "ns", "a")
+        with pytest.raises(Undecodable):
+            await client.list(CONFIGMAPS, "ns")
+
+
+async def test_names_in_the_path_arrive_as_they_are() -> None:
+    seen: list[str] = []
+
+    async def echo(request: web.Request) -> web.StreamResponse:
+        seen.append(request.raw_path)
+        return web.json_response({})
+
+    async with client_of(echo) as client:
+        await client.get(CONFIGMAPS, "ns", "a/../b?x=%20")
+    assert seen == ["/api/v1/namespaces/ns/configmaps/a%2F..%2Fb%3Fx%3D%2520"]
+
+
+async def test_events_are_put_together_from_any_pieces() -> None:
+    large = "x" * 300_000
+    stream = event("ADDED", a=large) + event("MODIFIED", b=1) + event("BOOKMARK", c=2)
+    pieces = [stream[:10], stream[10:100_000], stream[100_000:-5], stream[-5:]]
+    async with client_of(streaming(*pieces)) as client:
+        assert [one.type for one in await watched(client)] == ["ADDED", "MODIFIED", "BOOKMARK"]
+
+
+async def test_an_error_in_the_stream_has_its_type() -> None:
+    gone = event("ERROR", kind="Status", code=410, reason="Expired", message="too old")
+    async with client_of(streaming(event("ADDED"), gone)) as client:
+        with pytest.raises(Expired, match="too old"):
+            await watched(client)
+    async with client_of(streaming(event("ERROR", kind="Status", message="?"))) as client:
+        with pytest.raises(ServerError):
+            await watched(client)
+
+
+async def test_a_line_that_is_no_event_is_undecodable() -> None:
+    async with client_of(streaming(b"garbage\n")) as client:
+        with pytest.raises(Undecodable):
+            await watched(client)
+
+
+async def test_a_silent_stream_is_unreachable_after_the_read_time_out() -> None:
+    async with client_of(streaming(event("ADDED"), then=asyncio.Event().wait)) as client:
+        with pytest.raises(Unreachable):
+            await asyncio.wait_for(watched(client, read_timeout=0.1), 5)
+
+
+async def test_a_closed_client_says_so() -> None:
+    client = ApiClient(Connection("http://127.0.0.1:1"))
+    with pytest.raises(RuntimeError, match="async context manager"):
+        await client.get(CONFIGMAPS, "ns", "a")
