@@ -11,7 +11,7 @@ import msgspec
 from muster.kube.errors import ApiError, Conflict, NotFound
 from muster.kube.objects import Pod
 
-Fault = Callable[[], None]
+Fault = Callable[[], object]
 """Runs in place of a request; it may change the pods first, and raises what the server answers."""
 
 

@@ -139,15 +139,15 @@ async def test_a_gate_removal_that_landed_though_its_answer_was_lost_is_not_repe
 
 
 def deleted(api: ScriptedApi) -> Fault:
-    return lambda: api.pods.pop(KEY) and None
+    return lambda: api.pods.pop(KEY)
 
 
 def replaced(api: ScriptedApi) -> Fault:
-    return lambda: api.change(KEY, uid="another") and None
+    return lambda: api.change(KEY, uid="another")
 
 
 def bound_elsewhere(api: ScriptedApi) -> Fault:
-    return lambda: api.change(KEY, node="n2") and None
+    return lambda: api.change(KEY, node="n2")
 
 
 @pytest.mark.parametrize("verb", ["patch", "bind"])

@@ -12,8 +12,9 @@ from muster.engine.configuration_source import FileConfiguration, FixedConfigura
 from muster.scheduler.conf import DEFAULT, ConfigurationError
 from tests.engine.manual_clock import ManualClock
 
-VALID = 'actions: "enqueue, allocate"\n'
-OTHER = 'actions: "enqueue, allocate, backfill"\n'
+TIERS = "tiers: [{plugins: [{name: priority}, {name: gang}, {name: predicates}]}]\n"
+VALID = 'actions: "enqueue, allocate"\n' + TIERS
+OTHER = 'actions: "enqueue, allocate, backfill"\n' + TIERS
 
 
 class Watched:
@@ -55,10 +56,10 @@ def watched(tmp_path: Path) -> Watched:
 
 
 async def test_a_changed_file_is_read_again(watched: Watched) -> None:
-    assert watched.source.current.actions == ("enqueue", "allocate")
+    before = watched.source.current
     async with watched.running():
         await watched.write(OTHER)
-    assert watched.source.current.actions == ("enqueue", "allocate", "backfill")
+    assert before.actions != watched.source.current.actions == ("enqueue", "allocate", "backfill")
     assert (watched.changes, watched.refusals) == (1, [])
 
 
@@ -71,7 +72,8 @@ async def test_an_unchanged_file_is_left_alone(watched: Watched) -> None:
 UNUSABLE = {
     "not YAML": "actions: [",
     "not a mapping": "- a",
-    "an unknown action": 'actions: "enqueue, dance"',
+    "an unknown action": 'actions: "enqueue, dance"\n' + TIERS,
+    "empty": "",
 }
 
 

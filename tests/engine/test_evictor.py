@@ -71,11 +71,11 @@ async def test_a_rollback_says_that_the_gang_itself_is_the_cause() -> None:
 
 
 def deleted(api: ScriptedApi) -> Fault:
-    return lambda: api.pods.pop(KEY) and None
+    return lambda: api.pods.pop(KEY)
 
 
 def replaced(api: ScriptedApi) -> Fault:
-    return lambda: api.change(KEY, uid="another") and None
+    return lambda: api.change(KEY, uid="another")
 
 
 @pytest.mark.parametrize("verb", ["patch", "delete"])

@@ -18,13 +18,19 @@ GATE = "muster.dev/gang"
 
 
 class Model:
-    """Notes what a SchedulerCache was told."""
+    """Notes what a SchedulerCache was told, or raises `failure`."""
 
     def __init__(self) -> None:
         self.told: list[tuple[str, Any]] = []
+        self.failure: Exception | None = None
 
     def __getattr__(self, name: str) -> Any:
-        return lambda argument: self.told.append((name, argument))
+        def note(argument: Any) -> None:
+            if self.failure is not None:
+                raise self.failure
+            self.told.append((name, argument))
+
+        return note
 
     def calls(self) -> list[str]:
         found = [name for name, _ in self.told]
@@ -43,9 +49,17 @@ class Cluster:
         self.nodes: Store[Node] = Store("Node")
         self.pod_groups: Store[PodGroup] = Store("PodGroup")
         self.queues: Store[Queue] = Store("Queue")
-        self.mirror = Mirror(cast(Any, self.model), cast(Any, self), self._wake, scheduler_names=("muster",), gate=GATE)
-        stores: list[Any] = [self.pods, self.nodes, self.pod_groups, self.queues]
-        self.mirror.attach(EngineInformers(*stores, cast(Any, Store[PriorityClass]("PriorityClass"))))
+        self.doubts: list[Exception] = []
+        self.mirror = Mirror(
+            cast(Any, self.model),
+            cast(Any, self),
+            self._wake,
+            self.doubts.append,
+            scheduler_names=("muster",),
+            gate=GATE,
+        )
+        stores: list[Any] = [self.pods, self.nodes, self.pod_groups, self.queues, Store[PriorityClass]("PriorityClass")]
+        self.mirror.attach(EngineInformers(*stores))
 
     def _wake(self) -> None:
         self.wakes += 1
@@ -126,7 +140,7 @@ def test_another_s_pod_frees_its_node_when_it_ends() -> None:
     assert cluster.model.calls() == ["set_task", "remove_task"]
 
 
-PENDING = {"phase": "Pending"}
+PENDING: dict[str, Any] = {"phase": "Pending"}
 CONDITION = {"type": "Unschedulable", "status": "True"}
 GROUP_CHANGES: dict[str, tuple[PodGroup, list[str], bool]] = {
     "its spec": (pod_group(2, min_member=2, **PENDING), ["set_pod_group"], True),
@@ -209,6 +223,27 @@ def test_what_was_there_before_the_mirror_is_told_first() -> None:
     store: Store[Pod] = Store("Pod")
     store.put(pod())
     cluster = Cluster()
-    empty: list[Any] = [Store("x") for _ in range(4)]
-    cluster.mirror.attach(EngineInformers(cast(Any, store), *empty))
+    stores: list[Any] = [store, *(Store[Pod]("Pod") for _ in range(4))]
+    cluster.mirror.attach(EngineInformers(*stores))
     assert cluster.model.calls() == ["set_task"]
+
+
+def test_a_pod_that_nobody_foresaw_is_named_and_the_others_go_on() -> None:
+    cluster = Cluster()
+    odd = pod("odd")
+    cluster.pods.put(
+        msgspec.structs.replace(odd, metadata=msgspec.structs.replace(odd.metadata, creation_timestamp="?"))
+    )
+    cluster.pods.put(pod("good"))
+    assert [spec.name for _, spec in cluster.model.told] == ["good"]
+    assert [event[:2] for event in cluster.events] == [("Pod odd", "InvalidPod")]
+    assert cluster.doubts == []
+
+
+def test_a_model_that_fails_is_in_doubt() -> None:
+    cluster = Cluster()
+    failure = ArithmeticError("the accounts don't add up")
+    cluster.pods.put(pod())
+    cluster.model.failure = failure
+    cluster.pods.remove("default/p")
+    assert cluster.doubts == [failure]

@@ -25,7 +25,7 @@ def queue(allocated: dict[str, Any] | None) -> Queue:
 
 
 USED = Resources(1500, 2 * 1024**3, {"pods": 3, "nvidia.com/gpu": 2000})
-USED_TEXT = {"cpu": "1500m", "memory": "2Gi", "pods": "3", "nvidia.com/gpu": "2"}
+USED_TEXT: dict[str, str | None] = {"cpu": "1500m", "memory": "2Gi", "pods": "3", "nvidia.com/gpu": "2"}
 
 SILENT: dict[str, tuple[Queue, Resources]] = {
     "nothing used, nothing said": (queue(None), Resources()),

@@ -8,7 +8,7 @@ before and is reported once, by its field.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
@@ -95,8 +95,6 @@ def read_configuration(path: Path) -> SchedulerConfiguration:
         document = yaml.safe_load(path.read_text())
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise ConfigurationError(str(path), f"not YAML: {error}") from error
-    if not isinstance(document, Mapping):
-        raise ConfigurationError(str(path), "has to be a mapping")
     try:
         return load_configuration(document)
     except ConfigurationError as error:

@@ -64,10 +64,16 @@ class Execution:
         self._recorder = recorder
         self._source = source
         self._settings = settings
+        self._doubt: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.cache = SchedulerCache()
         self.loop = SchedulingLoop(self._cycle, clock, debounce=settings.debounce)
         self.mirror = Mirror(
-            self.cache, recorder, self.loop.wake, scheduler_names=settings.scheduler_names, gate=settings.gate
+            self.cache,
+            recorder,
+            self.loop.wake,
+            self._on_doubt,
+            scheduler_names=settings.scheduler_names,
+            gate=settings.gate,
         )
         self.binder = Binder(
             client,
@@ -84,7 +90,7 @@ class Execution:
         self.pod_conditions = PodConditionWriter(client, informers.pods, clock)
 
     async def run(self) -> None:
-        """Mirror, decide and write until cancelled."""
+        """Mirror, decide and write until cancelled, or until the model raised an exception (which is raised here)."""
         try:
             self.mirror.attach(self._informers)
             async with asyncio.TaskGroup() as group:
@@ -93,6 +99,7 @@ class Execution:
                 for writer in (self.pod_groups, self.queues, self.pod_conditions):
                     group.create_task(writer.queue.run())
                 group.create_task(self._source.watch(self.loop.wake, self._on_configuration_refused))
+                await self._doubt
         finally:
             self.mirror.close()
 
@@ -136,6 +143,11 @@ class Execution:
         logger.warning("eviction of %s/%s: %s", eviction.namespace, eviction.pod, complaint)
         self.cache.evict_failed(eviction.task_uid)
         self.loop.wake()
+
+    def _on_doubt(self, error: Exception) -> None:
+        """A model in doubt is thrown away with all of this, and made anew from the API server."""
+        if not self._doubt.done():
+            self._doubt.set_exception(error)
 
     def _on_configuration_refused(self, problem: str) -> None:
         if self._settings.itself is not None:

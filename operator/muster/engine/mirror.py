@@ -45,13 +45,18 @@ class EngineInformers:
 
 
 class Mirror:
-    """Keeps `cache` equal to what the informers show; `wake` is called when a decision could be another one."""
+    """Keeps `cache` equal to what the informers show.
+
+    `wake` is called when a decision could be another one, `doubt` when the cache raised an exception: then it can't be
+    trusted any more.
+    """
 
     def __init__(
         self,
         cache: SchedulerCache,
         recorder: EventRecorder,
         wake: Callable[[], None],
+        doubt: Callable[[Exception], None],
         *,
         scheduler_names: Collection[str],
         gate: str,
@@ -65,10 +70,11 @@ class Mirror:
             cache.remove_task,
             wake,
             partial(self._complain, PODS),
+            doubt,
             identify=lambda pod: pod.metadata.uid,
         )
         self._nodes: Reflection[Node, NodeSpec] = Reflection(
-            node_spec, cache.set_node, cache.remove_node, wake, partial(self._complain, NODES)
+            node_spec, cache.set_node, cache.remove_node, wake, partial(self._complain, NODES), doubt
         )
         self._pod_groups: Reflection[PodGroup, PodGroupSpec] = Reflection(
             self._translate_pod_group,
@@ -76,6 +82,7 @@ class Mirror:
             cache.remove_pod_group,
             wake,
             partial(self._complain, PODGROUPS),
+            doubt,
             matters=pod_group_matters,
         )
         self._queues: Reflection[Queue, QueueSpec] = Reflection(
@@ -84,6 +91,7 @@ class Mirror:
             cache.remove_queue,
             wake,
             partial(self._complain, QUEUES),
+            doubt,
             matters=queue_matters,
         )
         self._priority_classes: Reflection[PriorityClass, PriorityClassSpec] = Reflection(
@@ -92,6 +100,7 @@ class Mirror:
             cache.remove_priority_class,
             wake,
             partial(self._complain, PRIORITYCLASSES),
+            doubt,
         )
 
     def attach(self, informers: EngineInformers) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
@@ -9,6 +10,8 @@ from typing import Generic, TypeVar
 from muster.engine.amounts import TranslationError
 from muster.kube.informer import Change
 from muster.kube.objects import ApiObject
+
+logger = logging.getLogger(__name__)
 
 T = TypeVar("T", bound=ApiObject)
 S = TypeVar("S")
@@ -30,7 +33,8 @@ class Reflection(Generic[T, S]):
 
     `translate` returns None for an object that the model has no need of, and may raise TranslationError (`complain`
     hears of it). `identify` gives the key by which `remove` knows the object. `matters(old, new)` tells whether the
-    difference could alter a decision; if so, `wake` is called.
+    difference could alter a decision; if so, `wake` is called. `doubt` hears of an exception that the model raised:
+    from then on it can't be trusted.
     """
 
     translate: Callable[[T], S | None]
@@ -38,6 +42,7 @@ class Reflection(Generic[T, S]):
     remove: Callable[[str], None]
     wake: Callable[[], None]
     complain: Callable[[T, TranslationError], None]
+    doubt: Callable[[Exception], None]
     identify: Callable[[T], str] = key_of
     matters: Callable[[S, S], bool] = always
     closed: bool = False
@@ -60,7 +65,10 @@ class Reflection(Generic[T, S]):
         if before == spec:
             return
         self._told[key] = spec
-        self.put(spec)
+        try:
+            self.put(spec)
+        except Exception as error:
+            self.doubt(error)
         if before is None or self.matters(before, spec):
             self.wake()
 
@@ -69,9 +77,16 @@ class Reflection(Generic[T, S]):
             return self.translate(found)
         except TranslationError as error:
             self.complain(found, error)
-            return None
+        except Exception as error:  # one object that nobody foresaw must not stop the others
+            logger.exception("%s can't be translated", found.key)
+            self.complain(found, TranslationError("object", repr(error)))
+        return None
 
     def _drop(self, key: str) -> None:
-        if self._told.pop(key, None) is not None:
+        if self._told.pop(key, None) is None:
+            return
+        try:
             self.remove(key)
-            self.wake()
+        except Exception as error:
+            self.doubt(error)
+        self.wake()
