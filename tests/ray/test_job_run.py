@@ -242,11 +242,23 @@ async def test_a_log_that_can_not_be_completed_does_not_hold_up_the_verdict() ->
     assert any("may be incomplete" in line for line in run.said)
 
 
-async def test_output_that_nobody_takes_any_more_does_not_change_the_verdict() -> None:
+async def test_the_rest_of_a_long_log_is_waited_for_as_long_as_it_comes() -> None:
+    streams: list[list[Answer]] = [["x" * n, UNREACHABLE] for n in range(1, 30)]
+    run = Run(
+        Dashboard(statuses=[NOT_FOUND, "SUCCEEDED"], streams=[*streams, ["x" * 30]], log=UNREACHABLE), last_logs=20
+    )
+    await run.verdict()
+    assert "".join(run.output) == "x" * 30
+    assert run.waited > 20
+    assert not any("incomplete" in line for line in run.said)
+
+
+@pytest.mark.parametrize("streams", [[["one"]], []])
+async def test_output_that_nobody_takes_any_more_does_not_change_the_verdict(streams: list[list[Answer]]) -> None:
     def broken(text: str) -> None:
         raise BrokenPipeError
 
-    dashboard = Dashboard(statuses=[NOT_FOUND, "RUNNING", "RUNNING", "SUCCEEDED"], streams=[["one"]])
+    dashboard = Dashboard(statuses=[NOT_FOUND, "RUNNING", "RUNNING", "SUCCEEDED"], streams=streams, log="one")
     clock = Clock()
     run = JobRun(dashboard, Submission("s", "x"), write=broken, say=_silence, clock=clock, sleep=clock.sleep)
     assert (await run.run()).status == "SUCCEEDED"

@@ -41,8 +41,8 @@ class Patience:
     """How long to wait, in seconds.
 
     `dashboard`: for the dashboard to take the submission. `outage`: for a dashboard that took it and fell silent.
-    `forgotten`: for a job that a dashboard says it has never heard of, though it took it. `last_logs`: for the rest of
-    the output once the verdict is in. `poll` lies between two questions for the status, `retry` grows to
+    `forgotten`: for a job that a dashboard says it has never heard of, though it took it. `last_logs`: for another piece
+    of the output once the verdict is in. `poll` lies between two questions for the status; `retry` grows to
     `longest_retry` between two attempts at the log stream.
     """
 
@@ -203,20 +203,29 @@ class JobRun:
 
     async def _await_rest_of_log(self) -> None:
         """Get the log complete. Ray ends its stream only seconds after the job, so a short log is fetched instead."""
-        with suppress(RayApiError):
-            if await self._log.catch_up():
+        with suppress(RayApiError, OSError):
+            if self._log_complete.is_set() or await self._log.catch_up():
                 return
         await self._await_end_of_stream()
 
     async def _await_end_of_stream(self) -> None:
-        patience = asyncio.ensure_future(self._sleep(self._patience.last_logs))
-        complete = asyncio.ensure_future(self._log_complete.wait())
+        """Wait for the stream's end as long as anything comes."""
+        received = -1
+        while not self._log_complete.is_set():
+            if self._log.received == received:
+                waited = f"for {self._patience.last_logs:g} s"
+                self._say(f"the rest of the log does not come, {waited} now: it may be incomplete")
+                return
+            received = self._log.received
+            await self._complete_within(self._patience.last_logs)
+
+    async def _complete_within(self, seconds: float) -> None:
+        waiting = {
+            asyncio.ensure_future(self._sleep(seconds)),
+            asyncio.ensure_future(self._log_complete.wait()),
+        }
         try:
-            await asyncio.wait({patience, complete}, return_when=asyncio.FIRST_COMPLETED)
-            if not self._log_complete.is_set():
-                self._say(
-                    f"the rest of the log did not come within {self._patience.last_logs:g} s: it may be incomplete"
-                )
+            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            patience.cancel()
-            complete.cancel()
+            for future in waiting:
+                future.cancel()

@@ -24,6 +24,8 @@ class LogPrinter:
         self._write = write
         self.printed = 0
         """Characters printed so far."""
+        self.received = 0
+        """Characters received so far, those of earlier passages again in each."""
 
     async def follow(self) -> bool:
         """Print what is new until the stream ends; whether it got as far as what had been printed before.
@@ -61,5 +63,6 @@ class _Passage:
     def receive(self, text: str) -> None:
         fresh = text[max(0, self._printer.printed - self.position) :]
         self.position += len(text)
+        self._printer.received += len(text)
         if fresh:
             self._printer.print(fresh)
