@@ -41,8 +41,8 @@ class Patience:
     """How long to wait, in seconds.
 
     `dashboard`: for the dashboard to take the submission. `outage`: for a dashboard that took it and fell silent.
-    `forgotten`: for a job that a dashboard says it has never heard of, though it took it. `last_logs`: for another piece
-    of the output once the verdict is in. `poll` lies between two questions for the status; `retry` grows to
+    `forgotten`: for a job that a dashboard says it has never heard of, though it took it. `last_logs`: for another
+    piece of the output once the verdict is in. `poll` lies between two questions for the status; `retry` grows to
     `longest_retry` between two attempts at the log stream.
     """
 
