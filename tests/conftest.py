@@ -17,7 +17,7 @@ from tests.cluster.binaries import CONTROL_PLANE
 from tests.cluster.control_plane import ControlPlane, build
 from tests.cluster.control_plane_commands import Options
 from tests.cluster.gobuild import is_built
-from tests.cluster.prerequisites import missing_go
+from tests.cluster.prerequisites import PrerequisiteError, missing_go
 
 _FIXTURES = {"control_plane", "full_control_plane"}
 
@@ -52,8 +52,7 @@ def control_plane(request: pytest.FixtureRequest) -> Iterator[ControlPlane]:
     Tests share it: they use namespaces of their own, and own names for what has no namespace. There is no controller
     manager: no Jobs run, nothing is collected, a deleted namespace stays Terminating.
     """
-    with _show_builds(request):
-        build(Options())
+    _build(request, Options())
     with ControlPlane.start() as plane:
         yield plane
 
@@ -61,8 +60,7 @@ def control_plane(request: pytest.FixtureRequest) -> Iterator[ControlPlane]:
 @pytest.fixture(scope="session")
 def full_control_plane(request: pytest.FixtureRequest) -> Iterator[ControlPlane]:
     """Give a second one with the controller manager and kwok, whose nodes (`add_node`) run pods at once."""
-    with _show_builds(request):
-        build(Options(controller_manager=True, kwok=True))
+    _build(request, Options(controller_manager=True, kwok=True))
     with ControlPlane.start(controller_manager=True, kwok=True) as plane:
         yield plane
 
@@ -75,9 +73,11 @@ def namespace(control_plane: ControlPlane) -> str:
     return name
 
 
-@contextlib.contextmanager
-def _show_builds(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Let the progress of a first build, which takes minutes, through pytest's capture."""
+def _build(request: pytest.FixtureRequest, options: Options) -> None:
+    """Build what is missing; the progress of a first build, which takes minutes, goes through pytest's capture."""
     capture = request.config.pluginmanager.getplugin("capturemanager")
-    with capture.global_and_fixture_disabled() if capture else contextlib.nullcontext():
-        yield
+    try:
+        with capture.global_and_fixture_disabled() if capture else contextlib.nullcontext():
+            build(options)
+    except PrerequisiteError as error:
+        refuse(f"the control plane needs {error}")

@@ -12,7 +12,7 @@ import base64
 import contextlib
 import shutil
 import signal
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -156,7 +156,7 @@ class ControlPlane:
     def _start(self, name: str, command: list[str]) -> None:
         start(name, command, self.folder)
 
-    def _wait(self, program: str, holds: Any, what: str) -> None:
+    def _wait(self, program: str, holds: Callable[[], bool], what: str) -> None:
         wait_until(holds, what, 60.0, check=lambda: _check_alive(self._program(program)))
 
     def _program(self, name: str) -> Background:
@@ -199,10 +199,12 @@ class ProgramEndedError(RuntimeError):
 
 
 def build(options: Options) -> dict[str, Path]:
-    """Return the programs that the options need, building those that the cache lacks."""
+    """Return the programs that the options need; builds what the cache lacks of them and of what they read."""
     names = [*CONTROL_PLANE]
     names += ["kube-controller-manager"] if options.controller_manager else []
-    names += ["kwok"] if options.kwok else []
+    if options.kwok:
+        names.append("kwok")
+        kwok_stages.stages(Cache(), Steps())
     return go_binaries(names)
 
 
@@ -226,8 +228,11 @@ def launch(folder: Path, options: Options, programs: Mapping[str, Path]) -> Cont
 
 
 def crd_documents(folder: Path = CRDS) -> list[dict[str, Any]]:
-    """Return the custom resource definitions of the repository."""
-    return [document for file in sorted(folder.glob("*.yaml")) for document in yaml.safe_load_all(file.read_text())]
+    """Return the custom resource definitions in the folder; FileNotFoundError if there is none."""
+    files = sorted(folder.glob("*.yaml"))
+    if not files:
+        raise FileNotFoundError(f"no custom resource definitions in {folder}")
+    return [document for file in files for document in yaml.safe_load_all(file.read_text()) if document]
 
 
 def _check_alive(program: Background) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import sys
 import tempfile
@@ -13,9 +14,11 @@ import kubernetes.client
 import kubernetes.config
 import pytest
 
+from tests.cluster import control_plane as control_plane_module
 from tests.cluster import versions
 from tests.cluster.api_access import wait_until
-from tests.cluster.control_plane import ControlPlane
+from tests.cluster.control_plane import ControlPlane, ProgramEndedError, crd_documents
+from tests.cluster.ports import free_ports
 from tests.cluster.process import background_programs
 
 PODS = "/api/v1/namespaces/{}/pods"
@@ -136,6 +139,33 @@ def test_the_full_control_plane_runs_pods_and_jobs_on_fake_nodes(full_control_pl
     api.create("/api/v1/namespaces", {"metadata": {"name": "short"}})
     api.delete("/api/v1/namespaces/short")
     wait_until(lambda: api.status("/api/v1/namespaces/short") == 404, "the namespace is gone", 20)
+
+
+def test_a_port_that_another_program_took_meanwhile_is_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        taken = other.getsockname()[1]
+        draws = iter([[taken, *free_ports(3)], [*free_ports(2), taken, *free_ports(1)], free_ports(4)])
+        monkeypatch.setattr(control_plane_module, "free_ports", lambda count: next(draws))
+        with ControlPlane.start(crds=False) as plane:
+            assert plane.is_ready()
+            assert str(taken) not in plane.url
+    assert next(draws, None) is None
+
+
+def test_a_program_that_ends_at_once_is_named_with_its_last_words() -> None:
+    def start_wrongly() -> None:
+        with ControlPlane.start(api_server_flags=["--no-such-flag"]):
+            pass
+
+    with pytest.raises(ProgramEndedError, match=r"(?s)kube-apiserver ended:.*unknown flag: --no-such-flag"):
+        start_wrongly()
+
+
+def test_a_folder_without_crds_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="no custom resource definitions"):
+        crd_documents(tmp_path)
 
 
 _OWNER = """
