@@ -19,12 +19,21 @@ from muster.kube.resource import JOBS, PODGROUPS, PODS, QUEUES, RAYCLUSTERS, SER
 
 T = TypeVar("T")
 
+PATIENCE = 90.0
+"""Seconds to wait for something that takes one or two on an idle machine."""
+
 
 class Operator:
     """The controllers of one namespace; an async context manager."""
 
     def __init__(
-        self, connection: Connection, namespace: str, dashboards: DashboardResolver, *, clock: Clock | None = None, **options: Any
+        self,
+        connection: Connection,
+        namespace: str,
+        dashboards: DashboardResolver,
+        *,
+        clock: Clock | None = None,
+        **options: Any,
     ) -> None:
         self._connection = connection
         self._namespace = namespace
@@ -80,7 +89,7 @@ class Operator:
         await self._client.__aexit__(None, None, None)
 
 
-async def eventually(probe: Callable[[], Awaitable[T]], what: str, within: float = 20.0) -> T:
+async def eventually(probe: Callable[[], Awaitable[T]], what: str, within: float = PATIENCE) -> T:
     """The first truthy answer of `probe`; AssertionError with the last answer when none comes within so many seconds."""
     answer: Any = None
     try:

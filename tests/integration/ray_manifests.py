@@ -32,7 +32,12 @@ def cluster_spec(*groups: Manifest, **changes: Any) -> Manifest:
 def ray_cluster(name: str, *groups: Manifest, **spec: Any) -> Manifest:
     """A RayCluster."""
     metadata = {"name": name}
-    return {"apiVersion": "ray.io/v1", "kind": "RayCluster", "metadata": metadata, "spec": cluster_spec(*groups, **spec)}
+    return {
+        "apiVersion": "ray.io/v1",
+        "kind": "RayCluster",
+        "metadata": metadata,
+        "spec": cluster_spec(*groups, **spec),
+    }
 
 
 def ray_job(name: str, entrypoint: str = "succeed", *, labels: dict[str, str] | None = None, **spec: Any) -> Manifest:
@@ -43,3 +48,15 @@ def ray_job(name: str, entrypoint: str = "succeed", *, labels: dict[str, str] | 
         "metadata": {"name": name, "labels": labels or {}},
         "spec": {"entrypoint": entrypoint, "rayClusterSpec": cluster_spec(), **spec},
     }
+
+
+def queue(name: str, **spec: Any) -> Manifest:
+    """A Queue."""
+    api_version = "scheduling.volcano.sh/v1beta1"
+    return {"apiVersion": api_version, "kind": "Queue", "metadata": {"name": name}, "spec": {"weight": 1, **spec}}
+
+
+def pod_group(name: str, **spec: Any) -> Manifest:
+    """A PodGroup."""
+    api_version = "scheduling.volcano.sh/v1beta1"
+    return {"apiVersion": api_version, "kind": "PodGroup", "metadata": {"name": name}, "spec": {"minMember": 1, **spec}}

@@ -1,59 +1,404 @@
-"""The way of a RayJob, on a real API server."""
+"""The way of a RayJob, on a real API server: its states, its gang, its end."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
-from muster.kube.client import ApiClient
-from muster.kube.config import Connection
-from muster.kube.resource import JOBS, PODGROUPS, PODS, RAYCLUSTERS, RAYJOBS
-from tests.integration.operators import Operator, eventually
+from muster.kube.resource import JOBS, PODGROUPS, PODS, QUEUES, RAYCLUSTERS, RAYJOBS, SERVICES
+from tests.integration.observed import Observed
+from tests.integration.operators import eventually
 from tests.integration.ray_dashboard import RayDashboards
-from tests.integration.ray_manifests import ray_job
+from tests.integration.ray_manifests import cluster_spec, queue, ray_job, template, worker_group
 from tests.integration.stand_ins import StandIns
 
+pytest_plugins = ("tests.integration.controller_fixtures",)
+pytestmark = pytest.mark.usefixtures("operator")
 
-@pytest.fixture
-async def dashboards() -> AsyncIterator[RayDashboards]:
-    async with RayDashboards().serve() as dashboards:
-        yield dashboards
-
-
-@pytest.fixture
-async def stand_ins(api: ApiClient, namespace: str) -> AsyncIterator[StandIns]:
-    async with StandIns(api, namespace).at_work() as stand_ins:
-        yield stand_ins
+FINALIZER = "ray.io/rayjob-finalizer"
+MODES = pytest.mark.parametrize("mode", ["K8sJobMode", "HTTPMode"])
 
 
-@pytest.fixture
-async def operator(
-    connection: Connection, namespace: str, dashboards: RayDashboards, stand_ins: StandIns
-) -> AsyncIterator[Operator]:
-    async with Operator(connection, namespace, dashboards) as operator:
-        yield operator
+async def create(seen: Observed, manifest: dict[str, Any]) -> None:
+    await seen.api.create(RAYJOBS, seen.namespace, manifest)
 
 
-async def reaches(api: ApiClient, namespace: str, name: str, state: str, within: float = 30.0) -> dict[str, Any]:
-    async def status() -> dict[str, Any] | None:
-        job = await api.get(RAYJOBS, namespace, name)
-        found: dict[str, Any] = job.get("status") or {}
-        return found if found.get("jobDeploymentStatus") == state else None
-
-    try:
-        return await eventually(status, f"RayJob {name} is {state}", within)
-    except AssertionError as error:
-        job = await api.get(RAYJOBS, namespace, name)
-        raise AssertionError(f"{error}; status: {job.get('status')}") from None
+async def edit(seen: Observed, name: str, **spec: Any) -> None:
+    await seen.api.patch(RAYJOBS, seen.namespace, name, {"spec": spec})
 
 
-@pytest.mark.parametrize("mode", ["K8sJobMode", "HTTPMode"])
-async def test_a_job_goes_its_way_to_complete(
-    api: ApiClient, namespace: str, operator: Operator, dashboards: RayDashboards, mode: str
+async def released(seen: Observed, name: str) -> None:
+    await seen.until(PODGROUPS, f"ray-{name}-pg", lambda pg: not pg["spec"].get("minMember"), "the gang holds nothing")
+
+
+@MODES
+async def test_a_job_goes_its_way_to_complete_and_gives_everything_back(
+    seen: Observed, dashboards: RayDashboards, mode: str
 ) -> None:
-    await api.create(RAYJOBS, namespace, ray_job("demo", submissionMode=mode, shutdownAfterJobFinishes=True))
-    status = await reaches(api, namespace, "demo", "Complete")
-    assert status["jobStatus"] == "SUCCEEDED"
+    await create(seen, ray_job("demo", submissionMode=mode, shutdownAfterJobFinishes=True))
+    status = await seen.job_state("demo", "Complete")
+    assert (status["jobStatus"], status["succeeded"]) == ("SUCCEEDED", 1)
+    assert status["startTime"] <= status["endTime"]
+    assert status["dashboardURL"].endswith(f"{status['rayClusterName']}-head-svc")
+    assert [submission for _, submission in dashboards.submissions] == [status["jobId"]]
+    await seen.gone(RAYCLUSTERS, PODS)
+    await released(seen, "demo")
+    assert await seen.names(JOBS) == ({"demo"} if mode == "K8sJobMode" else set())
+    job = await seen.get(RAYJOBS, "demo")
+    assert job is not None
+    assert not job["metadata"].get("finalizers")
+
+
+async def test_the_gang_stands_before_the_cluster_and_keeps_a_place_for_the_submitter(seen: Observed) -> None:
+    await create(seen, ray_job("demo", "run", labels={"volcano.sh/queue-name": f"{seen.namespace}-q"}))
+    await seen.job_state("demo", "Running")
+    group = await seen.get(PODGROUPS, "ray-demo-pg")
+    assert group is not None
+    assert group["spec"]["minMember"] == 3
+    assert group["spec"]["queue"] == f"{seen.namespace}-q"
+    assert "submittergroup" in group["metadata"]["annotations"]["muster.dev/companions"]
+    (cluster,) = await seen.all(RAYCLUSTERS)
+    assert int(group["metadata"]["creationTimestamp"] <= cluster["metadata"]["creationTimestamp"])
+    assert await seen.names(PODGROUPS) == {"ray-demo-pg"}
+    assert await seen.get(QUEUES, f"{seen.namespace}-q") is not None
+    pods = await seen.pods()
+    assert {pod["metadata"]["annotations"]["scheduling.k8s.io/group-name"] for pod in pods} == {"ray-demo-pg"}
+    (submitter,) = await seen.all(JOBS)
+    pod_template = submitter["spec"]["template"]
+    assert pod_template["metadata"]["annotations"]["volcano.sh/task-spec"] == "submittergroup"
+    assert {"demo-head-svc", f"{cluster['metadata']['name']}-head-svc"} <= await seen.names(SERVICES)
+
+
+@MODES
+async def test_a_failing_program_fails_the_job_with_rays_words(seen: Observed, mode: str) -> None:
+    await create(seen, ray_job("demo", "fail", submissionMode=mode))
+    status = await seen.job_state("demo", "Failed")
+    assert (status["jobStatus"], status["reason"]) == ("FAILED", "AppFailed")
+    assert "the job is FAILED" in status["message"]
+    await seen.event("AppFailed", "the job is FAILED")
+
+
+async def test_a_kept_cluster_keeps_its_gang_and_the_submitters_place_is_free(seen: Observed) -> None:
+    await create(seen, ray_job("demo"))
+    status = await seen.job_state("demo", "Complete")
+    group = await seen.until(
+        PODGROUPS,
+        "ray-demo-pg",
+        lambda pg: "muster.dev/companions" not in (pg["metadata"].get("annotations") or {}),
+        "no place is kept for the submitter any more",
+    )
+    assert group["spec"]["minMember"] == 3
+    await seen.api.patch(
+        RAYCLUSTERS,
+        seen.namespace,
+        status["rayClusterName"],
+        {"spec": {"workerGroupSpecs": [worker_group(replicas=1)]}},
+    )
+    await seen.until(PODGROUPS, "ray-demo-pg", lambda pg: pg["spec"]["minMember"] == 2, "the gang follows the cluster")
+    await seen.api.delete(RAYCLUSTERS, seen.namespace, status["rayClusterName"])
+    await released(seen, "demo")
+
+
+async def test_a_job_says_why_it_waits(seen: Observed, stand_ins: StandIns) -> None:
+    stand_ins.holds_back = lambda pod: True
+    await create(seen, ray_job("demo"))
+    await seen.until(
+        RAYJOBS, "demo", lambda job: "waits for its place" in (job.get("status") or {}).get("message", ""), "it waits"
+    )
+    refusal = {"type": "Unschedulable", "status": "True", "message": "needs 3 CPU, queue q has 1 free"}
+    await seen.api.patch(PODGROUPS, seen.namespace, "ray-demo-pg", {"status": {"conditions": [refusal]}})
+    await seen.until(
+        RAYJOBS,
+        "demo",
+        lambda job: "needs 3 CPU, queue q has 1 free" in job["status"].get("message", ""),
+        "it says why",
+    )
+    stand_ins.holds_back = lambda pod: False
+    status = await seen.job_state("demo", "Complete")
+    assert "waits" not in status.get("message", "")
+
+
+async def test_a_closed_queue_keeps_a_job_from_making_pods_until_it_opens(seen: Observed) -> None:
+    name = f"{seen.namespace}-closed"
+    await seen.api.create(QUEUES, None, queue(name))
+    await seen.api.patch(QUEUES, None, name, {"status": {"state": "Closed"}}, subresource="status")
+    await create(seen, ray_job("demo", labels={"volcano.sh/queue-name": name}))
+    note = await seen.event("QueueClosed", name)
+    assert "volcano.sh/queue-name" in note
+    await seen.until(RAYJOBS, "demo", lambda job: name in job["status"].get("message", ""), "the status says it too")
+    assert await seen.names(PODGROUPS) == {"ray-demo-pg"}
+    assert not await seen.names(RAYCLUSTERS)
+    await seen.api.patch(QUEUES, None, name, {"status": {"state": "Open"}}, subresource="status")
+    await seen.job_state("demo", "Complete")
+
+
+# --- refusal --------------------------------------------------------------------------------------------------------
+
+BAD_LIMITS = cluster_spec(worker_group(minReplicas=5, maxReplicas=2))
+
+
+@pytest.mark.parametrize(
+    ("field", "bad", "good"),
+    [
+        pytest.param("rayClusterSpec", {"rayClusterSpec": None}, {"rayClusterSpec": cluster_spec()}, id="no cluster"),
+        pytest.param(
+            "containers",
+            {"rayClusterSpec": cluster_spec(headGroupSpec={"template": {"spec": {"containers": []}}})},
+            {"rayClusterSpec": cluster_spec()},
+            id="no containers",
+        ),
+        pytest.param("minReplicas", {"rayClusterSpec": BAD_LIMITS}, {"rayClusterSpec": cluster_spec()}, id="limits"),
+        pytest.param("submissionMode", {"submissionMode": "Pigeon"}, {"submissionMode": "HTTPMode"}, id="mode"),
+        pytest.param("runtimeEnvYAML", {"runtimeEnvYAML": "a: [1"}, {"runtimeEnvYAML": "env_vars: {}"}, id="YAML"),
+        pytest.param("backoffLimit", {"backoffLimit": -1}, {"backoffLimit": 0}, id="negative number"),
+    ],
+)
+async def test_a_spec_that_can_not_work_is_refused_by_its_field_and_recovers(
+    seen: Observed, field: str, bad: dict[str, Any], good: dict[str, Any]
+) -> None:
+    await create(seen, ray_job("demo", **bad))
+    status = await seen.job_state("demo", "ValidationFailed")
+    assert field in status["message"]
+    assert status["reason"] == "ValidationFailed"
+    await seen.event("InvalidRayJobSpec", field)
+    assert await seen.nothing_made()
+    await edit(seen, "demo", **good)
+    status = await seen.job_state("demo", "Complete")
+    assert status.get("reason") is None
+
+
+async def test_a_job_refused_while_it_waits_holds_nothing_and_starts_anew_when_corrected(
+    seen: Observed, stand_ins: StandIns
+) -> None:
+    stand_ins.holds_back = lambda pod: True
+    await create(seen, ray_job("demo"))
+    first = await seen.until(
+        RAYJOBS, "demo", lambda job: "waits" in (job.get("status") or {}).get("message", ""), "waits"
+    )
+    await edit(seen, "demo", runtimeEnvYAML="a: [1")
+    await seen.job_state("demo", "ValidationFailed")
+    await seen.gone(RAYCLUSTERS, PODS)
+    await released(seen, "demo")
+    stand_ins.holds_back = lambda pod: False
+    await edit(seen, "demo", runtimeEnvYAML=None)
+    status = await seen.job_state("demo", "Complete")
+    assert status["rayClusterName"] != first["status"]["rayClusterName"]
+
+
+async def test_an_object_with_a_wrong_type_is_refused_and_all_others_go_on(seen: Observed) -> None:
+    """The CRD refuses such an object, so it is stored as an older, laxer schema would have let it through."""
+    # rayStartParams is a map of strings; a pod template is kept as it is, so the wrong type goes in there.
+    broken = ray_job("broken")
+    broken["spec"]["rayClusterSpec"]["headGroupSpec"]["template"]["spec"]["containers"][0]["resources"] = "plenty"
+    await create(seen, broken)
+    await create(seen, ray_job("fine"))
+    await seen.event("InvalidRayJobSpec", "resources")
+    await seen.job_state("fine", "Complete")
+    assert "ray-broken-pg" not in await seen.names(PODGROUPS)
+
+
+# --- suspension, retries, deadlines, deletion -----------------------------------------------------------------------
+
+
+async def test_suspending_frees_everything_and_resuming_runs_again(
+    seen: Observed, dashboards: RayDashboards, stand_ins: StandIns
+) -> None:
+    await create(seen, ray_job("demo", "run", shutdownAfterJobFinishes=True))
+    first = await seen.job_state("demo", "Running")
+    await edit(seen, "demo", suspend=True)
+    status = await seen.job_state("demo", "Suspended")
+    assert await seen.all(PODS) == []
+    assert await seen.all(RAYCLUSTERS) == []
+    assert await seen.all(JOBS) == []
+    assert not status.get("rayClusterName")
+    await released(seen, "demo")
+    await edit(seen, "demo", suspend=False)
+    again = await seen.job_state("demo", "Running")
+    assert again["rayClusterName"] != first["rayClusterName"]
+
+    async def running() -> bool:
+        return (again["rayClusterName"] + "-head-svc", again["jobId"]) in dashboards.runs
+
+    await eventually(running, "the job runs on the new cluster")
+    dashboards.run_of(again["jobId"]).end("SUCCEEDED")
+    await seen.job_state("demo", "Complete")
+    service = await seen.get(SERVICES, "demo-head-svc")
+    assert service is not None
+    assert service["spec"]["selector"]["ray.io/cluster"] == again["rayClusterName"]
+
+
+async def test_a_job_born_suspended_makes_nothing_until_it_is_released(seen: Observed) -> None:
+    await create(seen, ray_job("demo", suspend=True, shutdownAfterJobFinishes=True))
+    status = await seen.job_state("demo", "Suspended")
+    assert not status.get("rayClusterName")
+    assert await seen.nothing_made()
+    await edit(seen, "demo", suspend=False)
+    await seen.job_state("demo", "Complete")
+
+
+async def test_a_failed_attempt_is_retried_on_a_new_cluster_once_the_old_pods_are_gone(
+    seen: Observed, dashboards: RayDashboards
+) -> None:
+    await create(seen, ray_job("demo", "fail", backoffLimit=1))
+    status = await seen.job_state("demo", "Failed")
+    assert status["failed"] == 2
+    assert len({service for service, _ in dashboards.submissions}) == 2
+    assert len({submission for _, submission in dashboards.submissions}) == 2
+    assert {pod["metadata"]["labels"]["ray.io/cluster"] for pod in await seen.pods()} == {status["rayClusterName"]}
+
+
+@MODES
+async def test_a_deadline_ends_the_job_and_stops_it_in_ray(
+    seen: Observed, dashboards: RayDashboards, mode: str
+) -> None:
+    await create(seen, ray_job("demo", "run", submissionMode=mode, activeDeadlineSeconds=3, backoffLimit=2))
+    status = await seen.job_state("demo", "Failed")
+    assert status["reason"] == "DeadlineExceeded"
+    status = (
+        await seen.until(RAYJOBS, "demo", lambda job: job["status"].get("jobStatus") == "STOPPED", "stopped in Ray")
+    )["status"]
+    assert dashboards.stops == [status["jobId"]]
+    assert status["failed"] == 1, "a deadline is not retried"
+
+
+async def test_a_job_that_does_not_get_to_run_in_time_fails(seen: Observed, stand_ins: StandIns) -> None:
+    stand_ins.holds_back = lambda pod: True
+    await create(seen, ray_job("demo", preRunningDeadlineSeconds=2, shutdownAfterJobFinishes=True))
+    status = await seen.job_state("demo", "Failed")
+    assert status["reason"] == "PreRunningDeadlineExceeded"
+    await seen.gone(RAYCLUSTERS, PODS)
+    await released(seen, "demo")
+
+
+async def test_the_cluster_is_kept_for_its_time_to_live(seen: Observed) -> None:
+    await create(seen, ray_job("demo", shutdownAfterJobFinishes=True, ttlSecondsAfterFinished=3))
+    await seen.job_state("demo", "Complete")
+    assert len(await seen.all(RAYCLUSTERS)) == 1
+    await seen.gone(RAYCLUSTERS, PODS)
+
+
+async def test_a_cluster_lost_under_the_job_fails_it_and_is_not_made_again(seen: Observed) -> None:
+    await create(seen, ray_job("demo", "run"))
+    status = await seen.job_state("demo", "Running")
+    await seen.api.delete(RAYCLUSTERS, seen.namespace, status["rayClusterName"])
+    status = await seen.job_state("demo", "Failed")
+    assert status["reason"] == "RayClusterLost"
+    assert status["rayClusterName"] in status["message"]
+    assert await seen.all(RAYCLUSTERS) == []
+    await released(seen, "demo")
+
+
+@MODES
+async def test_a_job_that_the_head_forgot_fails_and_is_never_run_again_unasked(
+    seen: Observed, dashboards: RayDashboards, stand_ins: StandIns, mode: str
+) -> None:
+    await create(seen, ray_job("demo", "run", submissionMode=mode))
+    await seen.until(RAYJOBS, "demo", lambda job: (job.get("status") or {}).get("jobStatus") == "RUNNING", "it runs")
+    stand_ins.submitters_run = False
+    dashboards.lose_everything()
+    status = await seen.job_state("demo", "Failed")
+    assert status["reason"] == "RayJobLost"
+    assert "head" in status["message"]
     assert len(dashboards.submissions) == 1
+
+
+async def test_a_submitter_that_gives_up_fails_the_job_with_its_reason(seen: Observed, stand_ins: StandIns) -> None:
+    stand_ins.submitters_run = False
+    await create(seen, ray_job("demo"))
+    await seen.job_state("demo", "Running")
+    await stand_ins.end_submitter("demo", succeeded=False)
+    status = await seen.job_state("demo", "Failed")
+    assert status["reason"] == "SubmissionFailed"
+    assert "BackoffLimitExceeded" in status["message"]
+
+
+async def test_a_submitter_that_ends_early_does_not_end_the_job(
+    seen: Observed, stand_ins: StandIns, dashboards: RayDashboards
+) -> None:
+    await create(seen, ray_job("demo", "run"))
+    await seen.until(RAYJOBS, "demo", lambda job: (job.get("status") or {}).get("jobStatus") == "RUNNING", "it runs")
+    stand_ins.submitters_run = False
+    await stand_ins.end_submitter("demo", succeeded=True)
+    status = (await seen.get(RAYJOBS, "demo") or {})["status"]
+    looks = dashboards.run_of(status["jobId"]).looks
+
+    async def looked_on() -> bool:
+        return dashboards.run_of(status["jobId"]).looks > looks + 3
+
+    await eventually(looked_on, "the job is still being looked at")
+    assert (await seen.job_state("demo", "Running"))["jobStatus"] == "RUNNING"
+    dashboards.run_of(status["jobId"]).end("SUCCEEDED")
+    await seen.job_state("demo", "Complete")
+
+
+async def test_a_silent_dashboard_is_borne_and_noted(seen: Observed, dashboards: RayDashboards) -> None:
+    await create(seen, ray_job("demo", "run", submissionMode="HTTPMode"))
+    status = (
+        await seen.until(
+            RAYJOBS, "demo", lambda job: (job.get("status") or {}).get("jobStatus") == "RUNNING", "it runs"
+        )
+    )["status"]
+    dashboards.down = True
+    await seen.until(RAYJOBS, "demo", lambda job: job["status"].get("jobStatusCheckFailureStartTime"), "silence noted")
+    dashboards.down = False
+    await seen.until(
+        RAYJOBS, "demo", lambda job: not job["status"].get("jobStatusCheckFailureStartTime"), "silence forgotten"
+    )
+    dashboards.run_of(status["jobId"]).end("SUCCEEDED")
+    await seen.job_state("demo", "Complete")
+
+
+async def test_deleting_a_running_job_stops_it_and_removes_everything(
+    seen: Observed, dashboards: RayDashboards
+) -> None:
+    await create(seen, ray_job("demo", "run"))
+    status = (
+        await seen.until(
+            RAYJOBS, "demo", lambda job: (job.get("status") or {}).get("jobStatus") == "RUNNING", "it runs"
+        )
+    )["status"]
+    job = await seen.get(RAYJOBS, "demo")
+    assert job is not None
+    assert job["metadata"]["finalizers"] == [FINALIZER]
+    await seen.api.delete(RAYJOBS, seen.namespace, "demo")
+    await seen.gone(RAYJOBS, RAYCLUSTERS, PODS, JOBS, PODGROUPS, SERVICES)
+    assert dashboards.stops == [status["jobId"]]
+
+
+async def test_a_deletion_does_not_wait_for_a_dashboard_that_is_down(seen: Observed, dashboards: RayDashboards) -> None:
+    await create(seen, ray_job("demo", "run"))
+    await seen.until(RAYJOBS, "demo", lambda job: (job.get("status") or {}).get("jobStatus") == "RUNNING", "it runs")
+    dashboards.down = True
+    await seen.api.delete(RAYJOBS, seen.namespace, "demo")
+    await seen.gone(RAYJOBS, RAYCLUSTERS, PODS)
+
+
+async def test_a_job_may_follow_another_of_its_name_at_once(seen: Observed) -> None:
+    await create(seen, ray_job("demo", "run"))
+    first = await seen.job_state("demo", "Running")
+    await seen.api.delete(RAYJOBS, seen.namespace, "demo")
+    await seen.gone(RAYJOBS)
+    await create(seen, ray_job("demo"))
+    status = await seen.job_state("demo", "Complete")
+    assert status["rayClusterName"] != first["rayClusterName"]
+
+
+async def test_a_template_of_the_submitter_that_the_api_server_refuses_fails_the_job(seen: Observed) -> None:
+    bad = template()
+    bad["spec"]["containers"][0]["imagePullPolicy"] = "Sometimes"
+    await create(seen, ray_job("demo", submitterPodTemplate=bad))
+    status = await seen.job_state("demo", "Failed")
+    assert status["reason"] == "SubmissionFailed"
+    assert "submitterPodTemplate" in status["message"]
+    assert "imagePullPolicy" in status["message"]
+
+
+async def test_a_job_of_another_controller_is_left_alone(seen: Observed) -> None:
+    await create(seen, ray_job("foreign", managedBy="kueue.x-k8s.io/multikueue"))
+    await create(seen, ray_job("ours"))
+    await seen.job_state("ours", "Complete")
+    foreign = await seen.get(RAYJOBS, "foreign")
+    assert foreign is not None
+    assert not foreign.get("status")
+    assert not foreign["metadata"].get("finalizers")
