@@ -118,7 +118,7 @@ def load_connection(kubeconfig: Path | None = None, context: str | None = None) 
 def _fill(configuration: Any, kubeconfig: Path | None, context: str | None) -> None:
     """Let the package fill its own configuration object."""
     package: Any = kubernetes.config
-    place = str(kubeconfig or os.environ.get("KUBECONFIG") or Path.home() / ".kube" / "config")
+    place = str(kubeconfig or os.environ.get("KUBECONFIG") or _home() / ".kube" / "config")
     try:
         package.load_kube_config(
             config_file=place, context=context, client_configuration=configuration, persist_config=False
@@ -130,6 +130,13 @@ def _fill(configuration: Any, kubeconfig: Path | None, context: str | None) -> N
             package.load_incluster_config(client_configuration=configuration)
         except package.ConfigException as inside:
             raise ConnectionConfigError(f"no usable kubeconfig ({error}), and not in a pod ({inside})") from inside
+
+
+def _home() -> Path:
+    try:
+        return Path.home()
+    except RuntimeError:  # the user of a container may be a bare number, without a home
+        return Path("/")
 
 
 def _tls(configuration: Any) -> ssl.SSLContext | None:

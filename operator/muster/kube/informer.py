@@ -40,7 +40,8 @@ READ_TIMEOUT: Final = 100.0
 _WATCH_SECONDS: Final = 300
 _SHORTEST_WATCH: Final = 1.0
 _FIRST_DELAY: Final = 0.2
-_LONGEST_DELAY: Final = 30.0
+_LONGEST_DELAY: Final = 10.0
+"""Seconds; short, because an informer that lags holds up every decision, and one request in ten seconds harms nobody."""
 _OLD_LISTS_BELIEVED_AFTER: Final = 5
 
 
