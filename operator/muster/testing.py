@@ -54,16 +54,17 @@ def node(
     *,
     unschedulable: bool = False,
     ready: bool = True,
-    **scalars: int,
+    gpu: int | None = None,
 ) -> NodeSpec:
     """One node."""
+    scalars = {} if gpu is None else {"gpu": gpu}
     allocatable = resources(cpu, memory, pods, **scalars)
     return NodeSpec(name, allocatable, dict(labels or {}), tuple(taints), unschedulable, ready)
 
 
-def nodes(prefix: str, count: int, cpu: float = 4, memory: float = 16, pods: int = 110, **scalars: int) -> list[Spec]:
+def nodes(prefix: str, count: int, cpu: float = 4, memory: float = 16, pods: int = 110, gpu: int | None = None) -> list[Spec]:
     """`prefix-0`, `prefix-1`, …, all alike."""
-    return [node(f"{prefix}-{index}", cpu, memory, pods, **scalars) for index in range(count)]
+    return [node(f"{prefix}-{index}", cpu, memory, pods, gpu=gpu) for index in range(count)]
 
 
 def queue(
@@ -76,9 +77,7 @@ def queue(
     priority: int = 0,
 ) -> QueueSpec:
     """One queue."""
-    return QueueSpec(
-        name, weight, capability or Resources(), guarantee or Resources(), state=state, priority=priority
-    )
+    return QueueSpec(name, weight, capability or Resources(), guarantee or Resources(), state=state, priority=priority)
 
 
 def pod(

@@ -9,6 +9,7 @@ the same value, and in any order: a pod may come before its PodGroup, its node, 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 
 from muster.scheduler import companions
 from muster.scheduler.job import NO_CONTRIBUTION, JobInfo
@@ -250,7 +251,7 @@ class SchedulerCache:
             job.clear_state()
             restore_state(job, spec)
         else:
-            self._note_status(job, old)
+            self._note_status(job, spec, old)
             if differs_in_status_only(spec, old):
                 return
         self._set_queue(job, self.queue(spec.queue or DEFAULT))
@@ -263,10 +264,9 @@ class SchedulerCache:
         self.relief.queues.add(job.queue.name)
         self.relief.cluster = True
 
-    def _note_status(self, job: JobInfo, old: PodGroupSpec) -> None:
+    def _note_status(self, job: JobInfo, spec: PodGroupSpec, old: PodGroupSpec) -> None:
         """Somebody wrote the status: when it was not us, ours has to be said again."""
-        assert job.spec is not None
-        stored = status_in(job.spec)
+        stored = status_in(spec)
         said = job.published
         if stored != status_in(old) and (said is None or stored != dataclasses.replace(said, reason=None)):
             job.published = stored
@@ -285,9 +285,8 @@ class SchedulerCache:
     def _set_companion_roles(self, job: JobInfo, roles: frozenset[str]) -> None:
         self._recount(job, lambda: setattr(job, "companion_roles", roles))
 
-    def _recount(self, job: JobInfo, change: object) -> None:
+    def _recount(self, job: JobInfo, change: Callable[[], None]) -> None:
         """Take the job's accounts back, change it, account for it anew."""
-        assert callable(change)
         tasks = list(job.all_tasks())
         for task in tasks:
             job.account(task, -1)

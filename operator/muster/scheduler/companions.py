@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from muster.scheduler.specs import Companion, TaskSpec, TaskStatus
+from muster.scheduler.specs import Companion, PodGroupSpec, TaskSpec, TaskStatus
 from muster.scheduler.task import TaskInfo
 
 if TYPE_CHECKING:
@@ -22,14 +22,15 @@ def reconcile(cache: SchedulerCache, job: JobInfo, nodes: Mapping[str, str]) -> 
     """Make the job's placeholders what they should be. `nodes` (role to node) says where a new one goes."""
     if not job.placeholders and not job.companion_roles:
         return
-    wanted = {each.role: each for each in job.spec.companions} if job.spec and job.min_member > 0 else {}
+    spec = job.spec if job.min_member > 0 else None
+    wanted = {each.role: each for each in spec.companions} if spec is not None else {}
     for role, placeholder in list(job.placeholders.items()):
         companion = wanted.get(role)
         if companion is None or _taken(job, placeholder) or not _is_of(placeholder, companion):
             drop(cache, job, role)
     for role, companion in wanted.items():
-        if role not in job.placeholders and not live_pods(job, role):
-            _add(cache, job, companion, nodes.get(role))
+        if spec is not None and role not in job.placeholders and not live_pods(job, role):
+            _add(cache, job, spec, companion, nodes.get(role))
 
 
 def drop(cache: SchedulerCache, job: JobInfo, role: str) -> None:
@@ -64,18 +65,17 @@ def _is_of(placeholder: TaskInfo, companion: Companion) -> bool:
     )
 
 
-def _add(cache: SchedulerCache, job: JobInfo, companion: Companion, node: str | None) -> None:
-    assert job.spec is not None
+def _add(cache: SchedulerCache, job: JobInfo, group: PodGroupSpec, companion: Companion, node: str | None) -> None:
     spec = TaskSpec(
         uid=f"companion/{job.key}/{companion.role}",
-        namespace=job.spec.namespace,
-        name=f"{job.spec.name} ({companion.role})",
+        namespace=group.namespace,
+        name=f"{group.name} ({companion.role})",
         job=job.key,
         role=companion.role,
         request=companion.request,
         init_request=companion.init_request,
         scheduling=companion.scheduling,
-        creation=job.spec.creation,
+        creation=group.creation,
     )
     shape = cache.shapes.take(spec.request, spec.init_request, spec.scheduling)
     placeholder = TaskInfo(spec, shape, companion=True)

@@ -52,8 +52,11 @@ def held_back(job: JobInfo) -> list[TaskInfo]:
 
 
 def impossible(session: Session, job: JobInfo) -> Reason | None:
-    """Why the gang can never be placed in this cluster: larger than its queue, the cluster, or every node."""
-    need = least_need(job)
+    """Why the gang can never be placed in this cluster: larger than its queue, the cluster, or every node.
+
+    Of a gang that is ready already, why its extra members can't.
+    """
+    need = None if job.is_ready() else least_need(job)
     if need is not None:
         reason = _larger_than_queue(job, need) or _larger_than_cluster(session, need)
         if reason is not None:
@@ -108,14 +111,12 @@ def _larger_than_cluster(session: Session, need: Resources) -> Reason | None:
 
 
 def _larger_than_every_node(session: Session, job: JobInfo) -> Reason | None:
-    """Too few members could fit on an empty node of this cluster."""
+    """Too few members, or none of those that wait, would fit on an empty node of this cluster."""
     if not session.cache.index.makes:
         return None
-    too_large: list[TaskInfo] = []
-    for task in job.pending.values():
-        if not session.fits_an_empty_node(task.shape):
-            too_large.append(task)
-    if not too_large or job.valid - len(too_large) >= max(1, job.min_member):
+    too_large = [task for task in job.pending.values() if not session.fits_an_empty_node(task.shape)]
+    enough = job.valid - len(too_large) >= max(1, job.min_member)
+    if not too_large or (enough and len(too_large) < len(job.pending)):
         return None
     task = min(too_large, key=lambda each: each.order)
     makes = [make.sample.allocatable for make in session.cache.index.makes.values()]

@@ -74,9 +74,7 @@ def survey_nodes(session: Session, shape: Shape) -> Reason:
         dimensions[short[0]] += nodes
         for name in short:
             free[name] = max(free[name], bucket.idle.get(name))
-        first = bucket.first()
-        assert first is not None
-        candidate = (_distance(shape, bucket.idle, short), first, _lacks(shape, bucket.idle, short))
+        candidate = (_distance(shape, bucket.idle, short), bucket.first() or "", _lacks(shape, bucket.idle, short))
         nearest = candidate if nearest is None else min(nearest, candidate)
     resource = min(dimensions, key=lambda name: (-dimensions[name], name), default=None)
     return Reason(

@@ -148,7 +148,7 @@ class Framework:
     def compare_queues(self, session: Session, left: QueueInfo, right: QueueInfo) -> int:
         """Negative when `left` goes first."""
         for order in self._queue_order:
-            verdict = order(session, left, right)
+            verdict: int = order(session, left, right)
             if verdict:
                 return verdict
         return 0
@@ -170,7 +170,7 @@ class Framework:
     def allocatable(self, session: Session, queue: QueueInfo, request: Resources) -> Reason | None:
         """The first plugin's objection to giving `queue` another `request`."""
         for check in self._allocatable:
-            objection = check(session, queue, request)
+            objection: Reason | None = check(session, queue, request)
             if objection is not None:
                 return objection
         return None

@@ -29,8 +29,8 @@ class JobInfo:
     """Accounts and state of one gang. Changed only by the cache and the cycle.
 
     `held_min` is the minimum that the gang met last: below it the gang is broken. `inqueue_since` is when it was
-    admitted, `reservation_expired` that it gave its reservation back (P7), `never` why it can't be placed at all. `wanting_nodes`
-    are the shapes (by id) that more nodes would help, each with how many of its tasks would fit as it is.
+    admitted, `reservation_expired` that it gave its reservation back (P7), `never` why it can't be placed at all.
+    `wanting_nodes` are the shapes (by id) that more nodes would help, each with how many of its tasks fit as it is.
     """
 
     __slots__ = (

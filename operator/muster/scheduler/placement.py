@@ -121,10 +121,10 @@ class NodeIndex:
 
     def set_spec(self, node: NodeInfo) -> None:
         """The node is new, or its spec changed."""
-        assert node.spec is not None
         self._leave_make(node)
-        self._join_make(node, node.spec)
-        self._dirty[node.name] = node
+        if node.spec is not None:
+            self._join_make(node, node.spec)
+            self._dirty[node.name] = node
 
     def remove(self, node: NodeInfo) -> None:
         """The node is gone (or only pods name it still)."""
@@ -223,7 +223,7 @@ class NodeIndex:
     def _make_key(self, spec: NodeSpec) -> object:
         labels = tuple(sorted((k, v) for k, v in spec.labels.items() if k in self._mentioned))
         name = spec.name if NODE_NAME_FIELD in self._mentioned else ""
-        return (spec.allocatable.key(), spec.unschedulable, spec.ready, spec.taints, labels, name)
+        return (spec.allocatable.key(), spec.unschedulable, spec.taints, labels, name)
 
 
 Entry = tuple[int, str, int, Bucket]

@@ -6,7 +6,7 @@ dominant reason: the classes of `ReasonClass` are in the order of rank, and the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -223,7 +223,7 @@ def _larger_than_every_node(reason: Reason) -> str:
     )
 
 
-_TEXTS = {
+_TEXTS: dict[Code, Callable[[Reason], str]] = {
     Code.INVALID_POD_GROUP: lambda r: f"the PodGroup can't be used: {r.detail}",
     Code.PODS_GATED: lambda r: (
         f"{r.have} of {r.need} pods may be scheduled, {r.detail or 'the others'} are held by a scheduling gate"

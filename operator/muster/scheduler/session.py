@@ -92,8 +92,8 @@ class Session:
     def bind(self, task: TaskInfo) -> None:
         """The task's place is decided. A placeholder just stays there."""
         job = task.job
-        assert job is not None
-        assert task.node is not None
+        if job is None or task.node is None:
+            return
         job.shape_key = None
         if task.companion:
             self.cache.move(task, TaskStatus.BOUND, task.node)
@@ -105,8 +105,8 @@ class Session:
 
     def reserve(self, task: TaskInfo, before: TaskStatus, node: str | None) -> None:
         """A committed promise: kept until the session closes."""
-        assert task.job is not None
-        self.reserving[task.job.key] = task.job
+        if task.job is not None:
+            self.reserving[task.job.key] = task.job
         self._promises.append((task, before, node))
 
     def evict(self, task: TaskInfo, before: TaskStatus, reason: str, by: str) -> None:
@@ -159,8 +159,7 @@ class Session:
 
 def capability_reason(queue: QueueInfo, dimension: str, request: Resources) -> Reason:
     """The queue's hard cap has no room for `request`."""
-    cap = queue.capability
-    assert cap is not None
+    cap = queue.capability or Resources()
     used = queue.allocated.get(dimension) + queue.releasing.get(dimension)
     limit = cap.get(dimension)
     return Reason(

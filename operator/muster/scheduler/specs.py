@@ -123,7 +123,7 @@ class TaskSpec:
 
 @dataclass(frozen=True, slots=True)
 class NodeSpec:
-    """A node. `ready` is False only when its Ready condition says so."""
+    """A node. `ready` is for the reader: as in Volcano, taints decide whether a node that is not ready is used."""
 
     name: str
     allocatable: Resources

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 SCHEDULED = "Scheduled"
 NOT_ENOUGH_RESOURCES = "NotEnoughResources"
+_COUNTED = (TaskStatus.RUNNING, TaskStatus.SUCCEEDED, TaskStatus.FAILED)
 READY = "tasks in gang are ready to be scheduled"
 TURN = Reason(Code.WAITING_FOR_TURN)
 
@@ -44,9 +45,9 @@ def find_reason(session: Session, job: JobInfo) -> Reason | None:
     if not job.is_ready():
         obstacle = obstacle_to_placement(job)
         findings += [obstacle] if obstacle else []
-        never = impossible(session, job)
-        _note_never(session, job, never)
-        findings += [never] if never else []
+    never = impossible(session, job)
+    _note_never(session, job, never)
+    findings += [never] if never else []
     if not findings:
         held = held_back(job)
         if held and len(held) == len(job.pending):
@@ -55,7 +56,8 @@ def find_reason(session: Session, job: JobInfo) -> Reason | None:
 
 
 def _note_never(session: Session, job: JobInfo, never: Reason | None) -> None:
-    """A gang that can't be placed at all reserves nothing."""
+    """A gang whose pods can't be placed at all reserves nothing."""
+    never = never if job.tasks else None
     if (never is None) is not (job.never is None):
         session.cache.unsettle(job)
     job.never = never
@@ -104,55 +106,57 @@ def _only_leaving(job: JobInfo) -> bool:
 
 def update_status(session: Session, job: JobInfo) -> PodGroupStatus:
     """Bring phase and conditions up to date and put the whole status together."""
-    assert job.spec is not None
-    reason = job.reason
     has_nodes = job.is_ready() and job.ready > 0
-    premature = not job.tasks and (reason is None or reason.reason_class is ReasonClass.INCOMPLETE)
-    unschedulable = reason is not None and not has_nodes and not premature
-    job.conditions = _conditions(session, job, has_nodes=has_nodes, unschedulable=unschedulable)
-    phase = next_phase(job, unschedulable=unschedulable)
-    if phase is not job.phase:
-        job.phase = phase
-        session.cache.unsettle(job)
-        session.fell_back = session.fell_back or (phase is Phase.PENDING and waits(job))
-    if job.is_ready() or job.phase is not Phase.INQUEUE:
-        job.inqueue_since, job.reservation_expired = None, False
-    counts = [job.count(status) for status in (TaskStatus.RUNNING, TaskStatus.SUCCEEDED, TaskStatus.FAILED)]
+    complaint = None if has_nodes else _complaint(job)
+    _enter_phase(session, job, next_phase(job, unschedulable=complaint is not None))
+    job.conditions = _conditions(session, job, complaint, has_nodes=has_nodes)
+    counts = [job.count(status) for status in _COUNTED]
     if job.companion_roles:
-        counts = _add_companions(job, counts)
+        pods = [task.status for task in job.tasks.values() if job.is_companion(task)]
+        counts = [count + pods.count(status) for count, status in zip(counts, _COUNTED, strict=True)]
     return PodGroupStatus(
         phase=job.phase,
         conditions=job.conditions,
         running=counts[0],
         succeeded=counts[1],
         failed=counts[2],
-        reason=reason,
+        reason=job.reason,
         companions={role: task.node for role, task in sorted(job.placeholders.items()) if task.node is not None},
         broken_since=job.broken_since,
     )
 
 
-def _add_companions(job: JobInfo, counts: list[int]) -> list[int]:
-    """The counters count every pod of the PodGroup."""
-    statuses = (TaskStatus.RUNNING, TaskStatus.SUCCEEDED, TaskStatus.FAILED)
-    pods = [task.status for task in job.tasks.values() if job.is_companion(task)]
-    return [count + pods.count(status) for count, status in zip(counts, statuses, strict=True)]
+def _complaint(job: JobInfo) -> Reason | None:
+    """What the Unschedulable condition says. A PodGroup whose pods are still being made does not complain yet."""
+    reason = job.reason
+    if reason is not None and not job.tasks and reason.reason_class is ReasonClass.INCOMPLETE:
+        return None
+    return reason
 
 
-def _conditions(session: Session, job: JobInfo, *, has_nodes: bool, unschedulable: bool) -> tuple[Condition, ...]:
+def _enter_phase(session: Session, job: JobInfo, phase: Phase) -> None:
+    if phase is not job.phase:
+        job.phase = phase
+        session.cache.unsettle(job)
+        session.fell_back = session.fell_back or (phase is Phase.PENDING and waits(job))
+    if job.is_ready() or job.phase is not Phase.INQUEUE:
+        if job.reservation_expired:
+            session.cache.unsettle(job)
+        job.inqueue_since, job.reservation_expired = None, False
+
+
+def _conditions(session: Session, job: JobInfo, complaint: Reason | None, *, has_nodes: bool) -> tuple[Condition, ...]:
     conditions = list(job.conditions)
-    if unschedulable:
-        assert job.reason is not None
-        text = f"{describe(job.reason)}"
+    if complaint is not None:
+        text = describe(complaint)
         if job.members:
             text = f"{max(1, job.min_member - job.ready)}/{job.members} tasks in gang unschedulable: {text}"
-        wanted = Condition(UNSCHEDULABLE, True, NOT_ENOUGH_RESOURCES, text)
-        _put(conditions, wanted, session.now)
+        _put(conditions, Condition(UNSCHEDULABLE, True, NOT_ENOUGH_RESOURCES, text), session.now)
     else:
         _clear(conditions, UNSCHEDULABLE, session.now)
     if has_nodes:
         _put(conditions, Condition(SCHEDULED, True, READY), session.now)
-    elif unschedulable:
+    elif job.phase is not Phase.COMPLETED:
         _clear(conditions, SCHEDULED, session.now)
     return tuple(conditions)
 
@@ -200,4 +204,4 @@ def queue_status(session: Session, queue: QueueInfo) -> QueueStatus:
     allocated = queue.allocated.clone()
     if queue.deserved is None:
         return QueueStatus(allocated)
-    return QueueStatus(allocated, queue.deserved, queue_share(queue), session.framework.overused(session, queue))
+    return QueueStatus(allocated, queue.deserved, queue_share(queue), session.framework.overused(session, queue) and not allocated.is_empty())

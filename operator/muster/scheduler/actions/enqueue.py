@@ -1,7 +1,7 @@
 """Admit waiting gangs: Pending becomes Inqueue where queue and cluster have room for the gang's minResources.
 
-A gang that is refused does not hold up the ones behind it. A gang that can never be placed is admitted as Volcano
-would, but reserves nothing.
+A gang that is refused does not hold up the ones behind it. A gang whose pods can never be placed is admitted as
+Volcano would, but reserves nothing.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def admit(session: Session, job: JobInfo) -> None:
     job.phase = Phase.INQUEUE
     job.inqueue_since = session.now
     job.reservation_expired = False
-    job.never = impossible(session, job)
+    job.never = impossible(session, job) if job.tasks else None
     session.cache.unsettle(job)
     session.cache.changed[job.key] = job
     session.framework.job_enqueued(session, job)

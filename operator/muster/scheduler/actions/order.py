@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cmp_to_key
 from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +21,6 @@ class TurnOrder:
 
     def __init__(self, session: Session, jobs: Iterable[JobInfo]) -> None:
         self._session = session
-        self._key = cmp_to_key(self._compare)
         self._jobs: dict[str, list[tuple[Any, JobInfo]]] = {}
         queues: dict[str, QueueInfo] = {}
         for job in jobs:
@@ -30,15 +28,14 @@ class TurnOrder:
             self._jobs.setdefault(job.queue.name, []).append((session.job_key(job), job))
         for waiting in self._jobs.values():
             heapify(waiting)
-        self._queues = [self._key(queue) for queue in queues.values()]
+        self._queues = [_Turn(session, queue) for queue in queues.values()]
         heapify(self._queues)
 
     def next_queue(self) -> QueueInfo | None:
         """The queue whose turn it is."""
         if not self._queues:
             return None
-        queue: QueueInfo = heappop(self._queues).obj
-        return queue
+        return heappop(self._queues).queue
 
     def next_job(self, queue: QueueInfo) -> JobInfo | None:
         """The queue's next job."""
@@ -51,18 +48,25 @@ class TurnOrder:
 
     def push_queue(self, queue: QueueInfo) -> None:
         """Let the queue have another turn."""
-        heappush(self._queues, self._key(queue))
+        heappush(self._queues, _Turn(self._session, queue))
 
     def push_job(self, job: JobInfo) -> None:
         """Let the job have another turn."""
         heappush(self._jobs[job.queue.name], (self._session.job_key(job), job))
 
-    def _compare(self, left: QueueInfo, right: QueueInfo) -> int:
-        verdict = self._session.framework.compare_queues(self._session, left, right)
-        if verdict:
-            return verdict
-        ours, theirs = _age(left), _age(right)
-        return (ours > theirs) - (ours < theirs)
+
+class _Turn:
+    """A queue in the heap of queues."""
+
+    __slots__ = ("_session", "queue")
+
+    def __init__(self, session: Session, queue: QueueInfo) -> None:
+        self._session = session
+        self.queue = queue
+
+    def __lt__(self, other: _Turn) -> bool:
+        verdict = self._session.framework.compare_queues(self._session, self.queue, other.queue)
+        return verdict < 0 if verdict else _age(self.queue) < _age(other.queue)
 
 
 def _age(queue: QueueInfo) -> tuple[float, str]:

@@ -27,6 +27,23 @@ PLUGINS: dict[str, type[Plugin]] = {
 }
 
 NOT_YET = frozenset(
-    ["binpack", "capacity", "cdp", "deviceshare", "extender", "network-topology-aware", "nodegroup", "numaaware", "pdb", "rescheduling", "resource-strategy-fit", "resourcequota", "sla", "task-topology", "tdm", "usage"]
+    {
+        "binpack",
+        "capacity",
+        "cdp",
+        "deviceshare",
+        "extender",
+        "network-topology-aware",
+        "nodegroup",
+        "numaaware",
+        "pdb",
+        "rescheduling",
+        "resource-strategy-fit",
+        "resourcequota",
+        "sla",
+        "task-topology",
+        "tdm",
+        "usage",
+    }
 )
 """Plugins of Volcano that a configuration may know but that are not here."""

@@ -14,6 +14,7 @@ from muster.scheduler.framework import ExtensionPoints, Plugin, Vote
 from muster.scheduler.queue import QueueInfo, limits
 from muster.scheduler.reasons import Code, Reason, Wake
 from muster.scheduler.resources import Resources, share, total
+from muster.scheduler.specs import QueueSpec
 
 if TYPE_CHECKING:
     from muster.scheduler.job import JobInfo
@@ -64,7 +65,9 @@ class Proportion(Plugin):
             return
         self._seen = seen
         self._guaranteed = total(queue.spec.guarantee for queue in queues if queue.spec is not None)
-        claims = [self._claim(queue, cache.total) for queue in queues if queue.jobs and queue.spec is not None]
+        claims = [
+            self._claim(queue, queue.spec, cache.total) for queue in queues if queue.jobs and queue.spec is not None
+        ]
         fill(cache.total.without_pods(), claims)
         deserved = {claim.queue.name: claim.deserved for claim in claims}
         for queue in queues:
@@ -73,9 +76,7 @@ class Proportion(Plugin):
             if not after.less_equal(before):
                 cache.relief.queues.add(queue.name)
 
-    def _claim(self, queue: QueueInfo, whole: Resources) -> _Claim:
-        spec = queue.spec
-        assert spec is not None
+    def _claim(self, queue: QueueInfo, spec: QueueSpec, whole: Resources) -> _Claim:
         request = queue.allocated.without_pods()
         if queue.open:
             request.add(queue.pending.without_pods())
@@ -84,25 +85,23 @@ class Proportion(Plugin):
             weight=max(1, spec.weight),
             request=request,
             guarantee=spec.guarantee.without_pods(),
-            real_capability=self._real_capability(queue, whole),
+            real_capability=self._real_capability(spec, whole),
             deserved=Resources(),
         )
 
-    def _real_capability(self, queue: QueueInfo, whole: Resources) -> Resources:
+    def _real_capability(self, spec: QueueSpec, whole: Resources) -> Resources:
         """What the queue could ever have: the cluster less the others' guarantees, and its own cap."""
-        spec = queue.spec
-        assert spec is not None
         left = whole.without_pods().exceeded(self._guaranteed)
         left.add(spec.guarantee.without_pods())
         return left.capped_by(_or_unlimited(spec.capability))
 
     def _enqueueable(self, session: Session, job: JobInfo) -> Vote:
         queue, minimum = job.queue, job.min_resources
-        if minimum is None:
+        if minimum is None or queue.spec is None:
             return True
         session.settle()
         used = queue.allocated.plus(queue.inqueue).minus(queue.elastic)
-        limit = self._real_capability(queue, session.cache.total)
+        limit = self._real_capability(queue.spec, session.cache.total)
         lacking = used.plus(minimum).violations(limit, minimum)
         if not lacking:
             return True

@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from muster.scheduler.conf import DEFAULT, ConfigurationError, load_configuration
+
+
+def document(**changes: Any) -> dict[str, Any]:
+    return {"actions": "enqueue, allocate", "tiers": [{"plugins": [{"name": "gang"}]}], **changes}
+
+
+def with_plugin(**plugin: Any) -> dict[str, Any]:
+    return document(tiers=[{"plugins": [{"name": "priority"}, plugin]}])
+
+
+@pytest.mark.parametrize(
+    ("given", "field", "word"),
+    [
+        (None, "", "empty"),
+        ([], "", "mapping"),
+        ({}, "actions", "nothing"),
+        (document(actions=""), "actions", "actions"),
+        (document(actions="enqueue, alocate"), "actions", "alocate"),
+        (document(actions="enqueue, preempt"), "actions", "preempt' of Volcano is not supported yet"),
+        (document(actions=["enqueue"]), "actions", "commas"),
+        (document(tiers=None), "tiers", "list"),
+        (document(tiers=[{}]), "tiers[0].plugins", "list"),
+        (document(tiers=[[]]), "tiers[0]", "mapping"),
+        (document(tier=[]), "tier", "not known"),
+        (with_plugin(name="gangs"), "tiers[0].plugins[1].name", "gangs"),
+        (with_plugin(name="binpack"), "tiers[0].plugins[1].name", "binpack' of Volcano"),
+        (with_plugin(name="priority"), "tiers[0].plugins", "twice"),
+        (with_plugin(), "tiers[0].plugins[1].name", "None"),
+        (with_plugin(name="gang", enableJobOder=True), "tiers[0].plugins[1].enableJobOder", "not known"),
+        (with_plugin(name="gang", enableJobOrder="yes"), "tiers[0].plugins[1].enableJobOrder", "true or false"),
+        (with_plugin(name="drf", enableHierarchy=True), "tiers[0].plugins[1].enableHierarchy", "hierarchical"),
+        (
+            with_plugin(name="overcommit", arguments={"overcommit-factor": "much"}),
+            "tiers[0].plugins[1].arguments.overcommit-factor",
+            "number",
+        ),
+        (
+            with_plugin(name="overcommit", arguments={"factor": 1}),
+            "tiers[0].plugins[1].arguments.factor",
+            "not an argument",
+        ),
+        (
+            with_plugin(name="nodeorder", arguments={"leastrequested.weight": 1.5}),
+            "tiers[0].plugins[1].arguments.leastrequested.weight",
+            "whole number",
+        ),
+        (
+            with_plugin(name="nodeorder", arguments={"podaffinity.weight": 2}),
+            "tiers[0].plugins[1].arguments.podaffinity.weight",
+            "not supported yet",
+        ),
+        (
+            with_plugin(name="predicates", arguments={"predicate.NodeAffinityEnable": "perhaps"}),
+            "tiers[0].plugins[1].arguments.predicate.NodeAffinityEnable",
+            "true or false",
+        ),
+        (document(configurations=[{"name": "reclaim"}]), "configurations[0].name", "reclaim"),
+        (
+            document(configurations=[{"name": "allocate", "arguments": {"x": 1}}]),
+            "configurations[0].arguments.x",
+            "not an argument",
+        ),
+    ],
+)
+def test_what_is_not_understood_is_refused_and_the_field_named(given: object, field: str, word: str) -> None:
+    with pytest.raises(ConfigurationError, match=word) as caught:
+        load_configuration(given)
+    assert caught.value.field == field
+
+
+def test_a_configuration_is_read_whole() -> None:
+    loaded = load_configuration(
+        document(
+            actions="enqueue, allocate,backfill",
+            tiers=[
+                {"plugins": [{"name": "gang", "enablePreemptable": False}]},
+                {"plugins": [{"name": "overcommit", "arguments": {"overcommit-factor": 1.2}}]},
+            ],
+            configurations=[{"name": "allocate", "arguments": {"predicateErrorCacheEnable": False}}],
+            metrics={"type": "prometheus"},
+        )
+    )
+    assert loaded.actions == ("enqueue", "allocate", "backfill")
+    assert [[plugin.name for plugin in tier] for tier in loaded.tiers] == [["gang"], ["overcommit"]]
+    assert loaded.tiers[0][0].flags == {"enablePreemptable": False}
+    assert loaded.tiers[1][0].arguments == {"overcommit-factor": Fraction(6, 5)}
+    assert loaded.arguments == {"allocate": {"predicateErrorCacheEnable": False}}
+
+
+def test_the_default_is_the_one_volcano_compiles_in() -> None:
+    assert DEFAULT.actions == ("enqueue", "allocate", "backfill")
+    assert [[plugin.name for plugin in tier] for tier in DEFAULT.tiers] == [
+        ["priority", "gang", "conformance"],
+        ["overcommit", "drf", "predicates", "proportion", "nodeorder"],
+    ]
+    assert (DEFAULT.gang_repair_timeout, DEFAULT.admission_timeout) == (60.0, 300.0)

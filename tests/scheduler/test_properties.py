@@ -1,0 +1,156 @@
+"""P1 to P4 over random clusters, configurations and histories."""
+
+from __future__ import annotations
+
+import random
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from muster.scheduler.cache import SchedulerCache
+from muster.scheduler.cycle import _remember
+from muster.scheduler.outcome import Outcome
+from muster.scheduler.queue import limits
+from muster.scheduler.resources import total
+from muster.scheduler.session import Session
+from muster.scheduler.specs import TaskStatus
+from muster.testing import Cluster
+from tests.scheduler.audit import all_tasks, audit, snapshot
+from tests.scheduler.worlds import STEPS, History, Step, World, worlds
+
+PROFILE = settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+
+
+def assert_gangs_are_whole(cache: SchedulerCache, outcome: Outcome) -> None:
+    """P1: whoever got a binding has all members of its minimum, each role's, and room for its companions."""
+    for key in {binding.job for binding in outcome.bindings}:
+        job = cache.jobs[key]
+        if job.spec is None:
+            continue
+        has_node = [
+            task
+            for task in job.tasks.values()
+            if task.role != "submittergroup" and (task.status.placed or task.status is TaskStatus.SUCCEEDED)
+        ]
+        assert len(has_node) >= job.min_member, key
+        minimums = job.spec.min_task_member
+        if sum(minimums.values()) <= job.min_member:
+            for role, least in minimums.items():
+                assert sum(task.role == role for task in has_node) >= least, key
+        if job.min_member and not job.count(TaskStatus.SUCCEEDED):
+            first = len([b for b in outcome.bindings if b.job == key]) == len(has_node)
+            assert not first or all(task.node is not None for task in job.placeholders.values()), key
+
+
+def assert_nothing_is_overcommitted(cache: SchedulerCache, outcome: Outcome) -> None:
+    """P2: a node or queue that got something has room for all that is on it."""
+    tasks = all_tasks(cache)
+    for name in {binding.node for binding in outcome.bindings}:
+        node = cache.nodes[name]
+        assert node.spec is not None
+        used = total(task.request for task in tasks if task.node == name and task.status.holds)
+        assert used.less_equal(node.spec.allocatable), name
+    for queue in {cache.jobs[binding.job].queue.name: cache.jobs[binding.job].queue for binding in outcome.bindings}.values():
+        held = total(
+            task.request
+            for job in queue.jobs.values()
+            for task in job.all_tasks()
+            if task.node is not None and (task.status.charged or task.status is TaskStatus.RELEASING)
+        )
+        asked = {b.task_uid for b in outcome.bindings if cache.jobs[b.job].queue is queue}
+        wanted = total(cache.tasks[uid].request for uid in asked)
+        for dimension, limit in limits(queue.capability) if queue.capability else []:
+            assert not wanted.get(dimension) or held.get(dimension) <= limit, (queue.name, dimension)
+
+
+def assert_promises(cluster: Cluster, outcome: Outcome) -> None:
+    assert_gangs_are_whole(cluster.cache, outcome)
+    assert_nothing_is_overcommitted(cluster.cache, outcome)
+    assert all(task.status not in (TaskStatus.ALLOCATED, TaskStatus.PIPELINED) for task in all_tasks(cluster.cache))
+    audit(cluster.cache)
+
+
+@PROFILE
+@given(worlds(), st.lists(STEPS, max_size=12))
+def test_gangs_stay_whole_and_nothing_is_overcommitted_whatever_happens(world: World, steps: list[Step]) -> None:
+    history = History(world.cluster())
+    assert_promises(history.cluster, history.cluster.cycle())
+    for step in steps:
+        assert_promises(history.cluster, history.play(step))
+
+
+@PROFILE
+@given(worlds(), st.lists(STEPS, max_size=8), st.randoms(use_true_random=False))
+def test_a_decision_does_not_depend_on_the_order_of_events(
+    world: World, steps: list[Step], shuffler: random.Random
+) -> None:
+    order = list(range(len(world.specs)))
+    shuffler.shuffle(order)
+    one, other = History(world.cluster()), History(world.cluster(order))
+    assert one.cluster.cycle() == other.cluster.cycle()
+    for step in steps:
+        assert one.play(step) == other.play(step)
+
+
+@PROFILE
+@given(worlds(), st.data())
+def test_a_discarded_statement_restores_every_account(world: World, data: st.DataObject) -> None:
+    cluster = world.cluster()
+    cluster.cycle()
+    cache = cluster.cache
+    before = snapshot(cache)
+    session = Session(cache, _remember(cache, world.configuration).framework, world.configuration, cluster.now)
+    statements = [session.statement() for _ in range(2)]
+    nodes = [node for _, node in sorted(cache.nodes.items())]
+    for _ in range(data.draw(st.integers(0, 6))):
+        statement = data.draw(st.sampled_from(statements[-1:]))
+        task = data.draw(st.sampled_from(sorted(all_tasks(cache), key=lambda task: task.uid)))
+        if task.status is TaskStatus.PENDING and task.job is not None:
+            verb = data.draw(st.sampled_from((statement.allocate, statement.pipeline)))
+            verb(task, data.draw(st.sampled_from(nodes)))
+        elif task.status.placed:
+            statement.evict(task, "test")
+    audit(cache)
+    for statement in reversed(statements):
+        statement.discard()
+    assert snapshot(cache) == before
+    audit(cache)
+
+
+@PROFILE
+@given(worlds(), st.lists(STEPS, max_size=10))
+def test_a_cycle_that_decides_nothing_leaves_the_model_as_it_was(world: World, steps: list[Step]) -> None:
+    history = History(world.cluster())
+    history.cluster.cycle()
+    for step in steps:
+        history.play(step)
+    settle(history)
+    before = snapshot(history.cluster.cache)
+    outcome = history.cluster.cycle()
+    assert outcome == Outcome(pipelined=outcome.pipelined, wake_at=outcome.wake_at)
+    assert snapshot(history.cluster.cache) == before
+
+
+@PROFILE
+@given(worlds(), st.lists(STEPS, max_size=10))
+def test_no_parked_gang_could_be_placed(world: World, steps: list[Step]) -> None:
+    history = History(world.cluster())
+    history.cluster.cycle()
+    for step in steps:
+        history.play(step)
+    settle(history)
+    history.cluster.cache.relief.everything = True
+    for job in history.cluster.cache.jobs.values():
+        history.cluster.cache.touch(job)
+    outcome = history.cluster.cycle()
+    assert not outcome.bindings
+
+
+def settle(history: History) -> None:
+    """Confirm what was decided until nothing is decided any more and no cycle is due."""
+    for _ in range(30):
+        history.confirm()
+        outcome = history.cluster.cycle()
+        if not outcome.bindings and not outcome.evictions and outcome.wake_at != history.cluster.now:
+            return
+    raise AssertionError("the scheduler does not come to rest")

@@ -1,0 +1,182 @@
+"""Random clusters, gangs and histories for the properties."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from hypothesis import strategies as st
+
+from muster.scheduler.conf import DEFAULT, SchedulerConfiguration
+from muster.scheduler.constraints import PodConstraints, Taint, Toleration
+from muster.scheduler.outcome import Outcome
+from muster.scheduler.resources import Resources
+from muster.scheduler.specs import TaskSpec, TaskStatus
+from muster.testing import Cluster, Spec, companion, configuration, node, pod, pod_group, queue, resources
+
+CONFIGURATIONS = (
+    DEFAULT,
+    configuration("enqueue, allocate, backfill", ["priority", "gang"], ["predicates", "proportion", "nodeorder"]),
+    configuration("allocate, backfill", ["gang"], ["predicates"]),
+    configuration("enqueue, allocate", ["drf"], ["proportion", "nodeorder"]),
+)
+TAINT = Taint("dedicated", "batch")
+CONSTRAINTS = (
+    PodConstraints(),
+    PodConstraints(node_selector=(("zone", "a"),)),
+    PodConstraints(tolerations=(Toleration("dedicated", "Exists"),)),
+)
+
+
+@st.composite
+def node_specs(draw: st.DrawFn, name: str) -> Spec:
+    return node(
+        name,
+        cpu=draw(st.integers(1, 6)),
+        memory=draw(st.sampled_from((4, 8))),
+        pods=draw(st.sampled_from((2, 5, 110))),
+        labels={"zone": draw(st.sampled_from("ab"))},
+        taints=draw(st.sampled_from(((), (), (TAINT,)))),
+        unschedulable=draw(st.sampled_from((False, False, False, True))),
+    )
+
+
+@st.composite
+def queue_specs(draw: st.DrawFn, name: str) -> Spec:
+    capability = draw(st.none() | st.builds(lambda cpu: resources(cpu), st.integers(1, 8)))
+    guarantee = draw(st.none() | st.builds(lambda cpu: resources(cpu), st.integers(1, 3)))
+    return queue(name, draw(st.integers(1, 3)), capability, guarantee, priority=draw(st.integers(0, 1)))
+
+
+@st.composite
+def gang_specs(draw: st.DrawFn, name: str, queues: list[str]) -> list[Spec]:
+    size = draw(st.integers(1, 4))
+    least = draw(st.integers(0, size))
+    cpu = draw(st.sampled_from((0, 0.5, 1, 1, 2, 3)))
+    constraints = draw(st.sampled_from(CONSTRAINTS))
+    members = [
+        pod(
+            f"{name}-p-{index}",
+            name,
+            cpu if index else draw(st.sampled_from((cpu, 1))),
+            role="head" if index == 0 else "worker",
+            scheduling=constraints,
+            gated=draw(st.sampled_from((False,) * 9 + (True,))),
+        )
+        for index in range(size)
+    ]
+    group = pod_group(
+        name,
+        least,
+        min_resources=draw(st.sampled_from((None, resources(cpu * least)))),
+        roles=draw(st.sampled_from(({}, {"head": 1}))) if least else {},
+        queue=draw(st.sampled_from(queues)),
+        companions=draw(st.sampled_from(((), (), (companion(cpu=0.5),)))),
+    )
+    return [group, *members]
+
+
+@dataclass
+class World:
+    """A cluster's objects, and the configuration to schedule them with."""
+
+    specs: list[Spec]
+    configuration: SchedulerConfiguration
+
+    def cluster(self, order: list[int] | None = None) -> Cluster:
+        """A fresh cluster, its objects told in this order."""
+        dated = [
+            replace(spec, creation=float(position // 3 + 1)) if hasattr(spec, "creation") else spec
+            for position, spec in enumerate(self.specs)
+        ]
+        cluster = Cluster(configuration=self.configuration)
+        cluster.add([dated[position] for position in order] if order is not None else dated)
+        return cluster
+
+
+@st.composite
+def worlds(draw: st.DrawFn) -> World:
+    specs: list[Spec] = [draw(node_specs(f"n{index}")) for index in range(draw(st.integers(1, 4)))]
+    names = ["default", *[f"q{index}" for index in range(draw(st.integers(0, 2)))]]
+    specs += [draw(queue_specs(name)) for name in names if name != "default"]
+    for index in range(draw(st.integers(1, 5))):
+        specs += draw(gang_specs(f"g{index}", names))
+    for index in range(draw(st.integers(0, 2))):
+        specs.append(pod(f"other-{index}", cpu=1, ours=False, node="n0"))
+    if draw(st.booleans()):
+        specs.append(pod("loner", cpu=1))
+    return World(specs, draw(st.sampled_from(CONFIGURATIONS)))
+
+
+@dataclass(frozen=True)
+class Step:
+    """What happens between two cycles. `pick` chooses among the pods there are."""
+
+    kind: str
+    pick: int
+
+
+STEPS = st.builds(
+    Step,
+    st.sampled_from(
+        ("confirm", "confirm", "confirm", "run", "fail", "delete", "finish", "recreate", "leave", "time", "node", "gone")
+    ),
+    st.integers(0, 30),
+)
+
+
+@dataclass
+class History:
+    """Plays steps on a cluster the way an API server and kubelets would."""
+
+    cluster: Cluster
+    deleted: list[TaskSpec] = field(default_factory=list)
+
+    def play(self, step: Step) -> Outcome:
+        """Let the step happen, then run a cycle."""
+        tasks = [self.cluster.cache.tasks[uid] for uid in sorted(self.cluster.cache.tasks)]
+        if step.kind == "time":
+            return self.cluster.cycle(seconds=step.pick * 10)
+        if step.kind == "node":
+            self.cluster.add(node(f"n{step.pick % 5}", cpu=1 + step.pick % 6))
+        elif step.kind == "gone":
+            self.cluster.cache.remove_node(f"n{step.pick % 5}")
+        elif step.kind == "recreate" and self.deleted:
+            self.cluster.add(self.deleted.pop(step.pick % len(self.deleted)))
+        elif tasks:
+            self._happen(step.kind, step.pick, [task.spec for task in tasks])
+        return self.cluster.cycle()
+
+    def _happen(self, kind: str, pick: int, specs: list[TaskSpec]) -> None:
+        cache = self.cluster.cache
+        spec = specs[pick % len(specs)]
+        task = cache.tasks[spec.uid]
+        if kind == "confirm":
+            self.confirm()
+        elif kind == "fail":
+            cache.bind_failed(spec.uid)
+            cache.evict_failed(spec.uid)
+        elif kind == "delete":
+            cache.remove_task(spec.uid)
+            self.deleted.append(replace(spec, status=TaskStatus.PENDING, node=None))
+        elif task.node is None:
+            return
+        elif kind == "run":
+            cache.set_task(replace(spec, status=TaskStatus.RUNNING, node=task.node))
+        elif kind == "finish":
+            cache.set_task(replace(spec, status=TaskStatus.SUCCEEDED, node=task.node))
+        elif kind == "leave":
+            cache.set_task(replace(spec, status=TaskStatus.RELEASING, node=task.node))
+
+    def confirm(self) -> None:
+        """The API server shows everything that was decided."""
+        cache = self.cluster.cache
+        for task in list(cache.tasks.values()):
+            if task.evicted is not None:
+                self.deleted.append(replace(task.spec, status=TaskStatus.PENDING, node=None))
+                cache.remove_task(task.uid)
+            elif task.status is TaskStatus.BINDING:
+                cache.set_task(replace(task.spec, status=TaskStatus.RUNNING, node=task.node))
+
+
+def zero() -> Resources:
+    return Resources()
