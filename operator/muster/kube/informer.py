@@ -41,7 +41,7 @@ _WATCH_SECONDS: Final = 300
 _SHORTEST_WATCH: Final = 1.0
 _FIRST_DELAY: Final = 0.2
 _LONGEST_DELAY: Final = 10.0
-"""Seconds; short, because an informer that lags holds up every decision, and one request in ten seconds harms nobody."""
+"""Seconds; short, because an informer that lags holds up every decision."""
 _OLD_LISTS_BELIEVED_AFTER: Final = 5
 
 
