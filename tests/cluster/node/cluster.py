@@ -11,6 +11,7 @@ import contextlib
 import functools
 import json
 import shutil
+import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -27,6 +28,9 @@ LEVEL = "node"
 CONFIGURATION = Path(__file__).parents[3] / "kind-config.yaml"
 
 _READY = "180s"
+_ADOPTION_SECONDS = 90.0
+"""After an engine was killed its nodes start anew, and the API server refuses what it does not know yet."""
+
 _RECORD = "cluster.json"
 
 
@@ -176,12 +180,17 @@ class NodeCluster:
         if not self.kubeconfig.exists():
             return False
         self.supply.start_engine()
-        try:
-            self._wait_ready()
-        except CommandFailedError as error:
-            self.steps.note(f"The kept cluster {self.name} is not healthy and is made anew: {error}")
-            return False
-        return True
+        deadline = time.monotonic() + _ADOPTION_SECONDS
+        while True:
+            try:
+                self._wait_ready()
+            except CommandFailedError as error:
+                if time.monotonic() > deadline:
+                    self.steps.note(f"The kept cluster {self.name} is not healthy and is made anew: {error}")
+                    return False
+                time.sleep(1)
+            else:
+                return True
 
     def _destroy(self, folder: Path) -> None:
         """Undo a run of this or any other name: the cluster, and an engine of our own with it if it was the last."""

@@ -16,7 +16,7 @@ from pathlib import Path
 from tests.cluster.cache import Cache, digest
 from tests.cluster.node.docker import Docker
 from tests.cluster.node.machine_state import MachineState
-from tests.cluster.node.node_link import close_link, open_link
+from tests.cluster.node.node_link import NodeLink
 from tests.cluster.process import Background, CommandFailedError, run, start
 from tests.cluster.progress import Steps
 
@@ -33,18 +33,21 @@ class OwnEngine:
         self._cache, self._steps = cache, steps
         self._folder = cache.root / "engine"
         # Sockets live here, and the path of a socket must be short.
-        self._run = Path(f"/run/muster-engine-{digest(str(cache.root))}")
+        identity = digest(str(cache.root))
+        self._run = Path(f"/run/muster-engine-{identity}")
         self._machine = MachineState(self._folder / "machine.json")
         self._process = Background(self._folder, "dockerd")
         self.docker = Docker(f"unix://{self._run}/docker.sock")
+        self._link = NodeLink(self.docker, f"muster-{identity[:8]}")
 
     def start(self) -> None:
         """Start the engine unless it runs; raises TimeoutError with its last lines if it does not answer."""
         with self._cache.lock("engine"):
-            if self._process.pid is not None and self.docker.answers():
-                return
-            with self._steps.step("Starting a Docker engine of our own"):
-                self._start()
+            if self._process.pid is None:
+                with self._steps.step("Starting a Docker engine of our own"):
+                    self._start()
+            else:
+                self._wait_until_it_answers()
 
     def stop_if_idle(self) -> None:
         """Stop the engine and undo all it did to the machine, unless it still has containers."""
@@ -68,12 +71,15 @@ class OwnEngine:
         self._machine.save()
         self._process.log.unlink(missing_ok=True)
         start("dockerd", self._command(), self._folder)
+        self._wait_until_it_answers()
+        self._link.open()
+
+    def _wait_until_it_answers(self) -> None:
         deadline = time.monotonic() + _START_SECONDS
         while not self.docker.answers():
             if self._process.pid is None or time.monotonic() > deadline:
                 raise TimeoutError(f"the Docker engine does not answer:\n{self._process.last_lines()}")
             time.sleep(0.1)
-        open_link(self.docker)
 
     def _command(self) -> list[str | Path]:
         command: list[str | Path] = ["dockerd", "--host", self.docker.host or ""]
@@ -89,12 +95,14 @@ class OwnEngine:
         copy = self._folder / script.name
         shutil.copyfile(script, copy)
         runc = shutil.which("runc", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
-        runtime.write_text(f'#!/bin/sh\nexec "{sys.executable}" -I -S "{copy}" "{runc}" "$@"\n')
+        # Not the virtual environment's: the engine may outlive that.
+        python = Path(sys.executable).resolve()
+        runtime.write_text(f'#!/bin/sh\nexec "{python}" -I -S "{copy}" "{runc}" "$@"\n')
         runtime.chmod(0o755)
         return runtime
 
     def _stop(self) -> None:
-        close_link(self.docker)
+        self._link.close()
         self.docker.run("volume", "prune", "--force")
         self._process.stop(grace=_STOP_SECONDS)
         for folder in (self._folder / "data", self._run):
