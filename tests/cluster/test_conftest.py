@@ -11,16 +11,23 @@ from pathlib import Path
 import pytest
 
 from tests.cluster.api_access import wait_until
+from tests.cluster.binaries import CONTROL_PLANE
+from tests.cluster.cache import default_root
+from tests.cluster.gobuild import go_binaries
 from tests.cluster.process import background_programs
 
 _REPOSITORY = Path(__file__).parents[2]
-_TEST = "tests/cluster/test_control_plane.py::test_the_api_server_is_ready_and_of_the_pinned_version"
+_TESTS = "tests/cluster/test_control_plane.py"
+_TEST = f"{_TESTS}::test_the_api_server_is_ready_and_of_the_pinned_version"
+_FULL_TEST = f"{_TESTS}::test_the_full_control_plane_runs_pods_and_jobs_on_fake_nodes"
 
 
-def run_without_go(tmp_path: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run one test where there is no Go and nothing in the cache."""
+def run_without_go(
+    tmp_path: Path, *arguments: str, test: str = _TEST, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """Run one test where there is no Go and nothing in the cache but what the test put there."""
     variables = {"PATH": "/nowhere", "HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path), **environment}
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments, _TEST]
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments, test]
     return subprocess.run(command, cwd=_REPOSITORY, env=variables, capture_output=True, text=True, check=False)
 
 
@@ -36,6 +43,17 @@ def test_it_is_skipped_with_the_reason_and_the_remedy(tmp_path: Path) -> None:
 def test_it_fails_in_ci(tmp_path: Path, value: str) -> None:
     result = run_without_go(tmp_path, CI=value)
     assert result.returncode == 1
+    assert "the control plane needs Go" in result.stdout
+
+
+@pytest.mark.control_plane
+def test_the_full_one_is_skipped_where_only_the_small_one_is_built(tmp_path: Path) -> None:
+    for program in go_binaries(CONTROL_PLANE).values():
+        link = tmp_path / "muster-cluster" / program.relative_to(default_root())
+        link.parent.mkdir(parents=True)
+        link.symlink_to(program)
+    result = run_without_go(tmp_path, test=_FULL_TEST)
+    assert result.returncode == 0
     assert "the control plane needs Go" in result.stdout
 
 
