@@ -30,10 +30,12 @@ class Gangs:
     def node_name(self, name: str) -> str:
         return f"{self.namespace}-{name}"
 
-    async def clear_nodes(self) -> None:
-        """Take away the nodes of earlier tests."""
+    async def clear_cluster(self) -> None:
+        """Take away what earlier tests left and a decision would count: nodes, and gangs that reserve room."""
         for node in await self.api.list(NODES, decode=Node):
             await self.api.delete(NODES, None, node.metadata.name)
+        for group in await self.api.list(PODGROUPS, decode=PodGroup):
+            await self.api.delete(PODGROUPS, group.metadata.namespace, group.metadata.name)
 
     async def node(self, name: str, *, cpu: str = "4", pods: str = "110") -> str:
         full = self.node_name(name)

@@ -111,7 +111,7 @@ class RunningEngine:
 async def gangs(api: ApiClient, namespace: str) -> Gangs:
     """Give a place for gangs: an empty cluster with one queue."""
     made = Gangs(api, namespace)
-    await made.clear_nodes()
+    await made.clear_cluster()
     await made.queue()
     return made
 
