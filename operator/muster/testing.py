@@ -62,7 +62,9 @@ def node(
     return NodeSpec(name, allocatable, dict(labels or {}), tuple(taints), unschedulable, ready)
 
 
-def nodes(prefix: str, count: int, cpu: float = 4, memory: float = 16, pods: int = 110, gpu: int | None = None) -> list[Spec]:
+def nodes(
+    prefix: str, count: int, cpu: float = 4, memory: float = 16, pods: int = 110, gpu: int | None = None
+) -> list[Spec]:
     """`prefix-0`, `prefix-1`, …, all alike."""
     return [node(f"{prefix}-{index}", cpu, memory, pods, gpu=gpu) for index in range(count)]
 

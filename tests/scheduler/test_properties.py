@@ -50,7 +50,9 @@ def assert_nothing_is_overcommitted(cache: SchedulerCache, outcome: Outcome) -> 
         assert node.spec is not None
         used = total(task.request for task in tasks if task.node == name and task.status.holds)
         assert used.less_equal(node.spec.allocatable), name
-    for queue in {cache.jobs[binding.job].queue.name: cache.jobs[binding.job].queue for binding in outcome.bindings}.values():
+    for queue in {
+        cache.jobs[binding.job].queue.name: cache.jobs[binding.job].queue for binding in outcome.bindings
+    }.values():
         held = total(
             task.request
             for job in queue.jobs.values()

@@ -118,7 +118,20 @@ class Step:
 STEPS = st.builds(
     Step,
     st.sampled_from(
-        ("confirm", "confirm", "confirm", "run", "fail", "delete", "finish", "recreate", "leave", "time", "node", "gone")
+        (
+            "confirm",
+            "confirm",
+            "confirm",
+            "run",
+            "fail",
+            "delete",
+            "finish",
+            "recreate",
+            "leave",
+            "time",
+            "node",
+            "gone",
+        )
     ),
     st.integers(0, 30),
 )

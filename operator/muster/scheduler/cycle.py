@@ -21,7 +21,13 @@ from muster.scheduler.outcome import Outcome, PodGroupStatus, QueueStatus
 from muster.scheduler.parking import Parking, Relief
 from muster.scheduler.placement import fits
 from muster.scheduler.reasons import Code, Wake
-from muster.scheduler.repair import expire_reservation, next_deadline, release_room_of_the_unplaced, watch_over
+from muster.scheduler.repair import (
+    expire_reservation,
+    next_deadline,
+    note_whole,
+    release_room_of_the_unplaced,
+    watch_over,
+)
 from muster.scheduler.session import Session
 from muster.scheduler.specs import Phase, PodVerdict, TaskStatus
 from muster.scheduler.status import find_reason, pod_verdicts, queue_status, update_status, waits
@@ -150,6 +156,7 @@ def _say_what_changed(session: Session) -> tuple[dict[str, PodGroupStatus], dict
     pods: dict[str, PodVerdict] = {}
     looked_at = {job.key: job for job in session.candidates}
     for job in _in_order({**cache.changed, **looked_at}.values()):
+        note_whole(job)
         if job.parked is None:
             job.reason = find_reason(session, job)
         pods.update(pod_verdicts(job))

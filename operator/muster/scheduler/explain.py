@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from muster.scheduler.job import JobInfo
 from muster.scheduler.placing import Attempt, gang_key, place_gang
+from muster.scheduler.queue import capability_reason
 from muster.scheduler.reasons import Code, NearMiss, Reason, ReasonClass, Wake
 from muster.scheduler.resources import PODS, Resources, format_amount, total
 from muster.scheduler.task import Shape, TaskInfo
@@ -113,12 +114,24 @@ def _lacks(shape: Shape, idle: Resources, short: list[str]) -> str:
     return ", ".join(f"{name} {format_amount(name, needs.get(name) - idle.get(name))}" for name in short)
 
 
+def _capped(job: JobInfo, pending: list[TaskInfo]) -> Reason | None:
+    """The queue's cap, when even with more nodes it would keep the gang waiting."""
+    need = max(1, job.min_member - job.ready)
+    wanted = total(task.request for task in sorted(pending, key=lambda each: each.order)[:need])
+    dimension = job.queue.over_capability(wanted)
+    return capability_reason(job.queue, dimension, wanted) if dimension is not None else None
+
+
 def look_beyond_quota(session: Session, job: JobInfo) -> None:
     """Where only quota was asked, ask the nodes too: when they are full as well and more would help, it is room."""
     findings = session.findings.get(job.key, [])
     quota = [each for each in findings if each.reason_class is ReasonClass.QUOTA]
     pending = [task for task in job.pending.values() if task.schedulable]
     if not quota or not all(each.more_nodes_help for each in quota) or not pending:
+        return
+    capped = _capped(job, pending)
+    if capped is not None:
+        session.findings[job.key] = [capped, *findings]
         return
     key = gang_key(job)
     survey = session.surveys.get(key)

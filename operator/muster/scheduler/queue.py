@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from muster.scheduler.outcome import QueueStatus
+from muster.scheduler.reasons import Code, Reason, Wake
 from muster.scheduler.resources import CPU, MEMORY, Resources
 from muster.scheduler.specs import QueueSpec, QueueState
 
@@ -92,3 +93,20 @@ def limits(capability: Resources) -> list[tuple[str, int]]:
     named = [(CPU, capability.milli_cpu), (MEMORY, capability.memory)]
     found = [(name, value) for name, value in named if value > 0]
     return found + sorted(capability.scalars.items())
+
+
+def capability_reason(queue: QueueInfo, dimension: str, request: Resources) -> Reason:
+    """The queue's hard cap has no room for `request`."""
+    cap = queue.capability or Resources()
+    used = queue.allocated.get(dimension) + queue.releasing.get(dimension)
+    limit = cap.get(dimension)
+    return Reason(
+        Code.QUEUE_QUOTA,
+        resource=dimension,
+        requested=request.get(dimension),
+        used=used,
+        free=max(0, limit - used),
+        limit=limit,
+        queue=queue.name,
+        wakes=(Wake.QUEUE,),
+    )

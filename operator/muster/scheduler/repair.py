@@ -19,7 +19,7 @@ def is_broken(job: JobInfo) -> bool:
     A gang whose minimum has risen was whole before and is not broken; nor is one with members that have succeeded,
     for it is ending, nor one without a minimum.
     """
-    if job.is_ready() or job.placed == 0:
+    if note_whole(job) or job.placed == 0:
         job.held_min = job.min_member
         return False
     if job.spec is None or job.count(TaskStatus.SUCCEEDED):
@@ -27,6 +27,14 @@ def is_broken(job: JobInfo) -> bool:
     return job.ready < min(job.held_min, job.min_member) or (
         job.held_min >= job.min_member and job.ready >= job.min_member
     )
+
+
+def note_whole(job: JobInfo) -> bool:
+    """Whether the gang has its minimum; if so that is what it must not fall below from now on."""
+    if not job.is_ready():
+        return False
+    job.held_min, job.broken_since = job.min_member, None
+    return True
 
 
 def watch_over(session: Session, job: JobInfo) -> None:

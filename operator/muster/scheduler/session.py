@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 from muster.scheduler.explain import survey_nodes
 from muster.scheduler.framework import Framework
 from muster.scheduler.outcome import Binding, Eviction, Pipelined
-from muster.scheduler.reasons import Code, Reason, Wake
+from muster.scheduler.queue import capability_reason
+from muster.scheduler.reasons import Reason
 from muster.scheduler.resources import Resources
 from muster.scheduler.specs import TaskStatus
 from muster.scheduler.statement import Statement
@@ -155,20 +156,3 @@ class Session:
         for task, status, node in reversed(self._promises):
             self.cache.move(task, status, node)
         self._promises = []
-
-
-def capability_reason(queue: QueueInfo, dimension: str, request: Resources) -> Reason:
-    """The queue's hard cap has no room for `request`."""
-    cap = queue.capability or Resources()
-    used = queue.allocated.get(dimension) + queue.releasing.get(dimension)
-    limit = cap.get(dimension)
-    return Reason(
-        Code.QUEUE_QUOTA,
-        resource=dimension,
-        requested=request.get(dimension),
-        used=used,
-        free=max(0, limit - used),
-        limit=limit,
-        queue=queue.name,
-        wakes=(Wake.QUEUE,),
-    )

@@ -204,4 +204,9 @@ def queue_status(session: Session, queue: QueueInfo) -> QueueStatus:
     allocated = queue.allocated.clone()
     if queue.deserved is None:
         return QueueStatus(allocated)
-    return QueueStatus(allocated, queue.deserved, queue_share(queue), session.framework.overused(session, queue) and not allocated.is_empty())
+    return QueueStatus(
+        allocated,
+        queue.deserved,
+        queue_share(queue),
+        session.framework.overused(session, queue) and not allocated.is_empty(),
+    )

@@ -28,7 +28,7 @@ class Overcommit(Plugin):
 
     def __init__(self, arguments: dict[str, Any]) -> None:
         factor: Fraction = arguments.get("overcommit-factor", DEFAULT_FACTOR)
-        self._factor = factor if factor >= 1 else DEFAULT_FACTOR
+        self.factor = factor if factor >= 1 else DEFAULT_FACTOR
 
     def register(self, points: ExtensionPoints) -> None:
         """Votes on admission."""
@@ -40,7 +40,7 @@ class Overcommit(Plugin):
             return True
         cache = session.cache
         session.settle()
-        stretched = cache.total.scaled(self._factor.numerator, self._factor.denominator)
+        stretched = cache.total.scaled(self.factor.numerator, self.factor.denominator)
         taken = cache.used.plus(cache.promised)
         lacking = taken.plus(minimum).violations(stretched, minimum)
         if not lacking:

@@ -1,0 +1,134 @@
+"""The submitter is never starved by its own gang, nor by anybody else."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from muster.scheduler.specs import Phase, TaskStatus
+from muster.testing import Cluster, bindings, companion, gang, nodes, pod, pod_group, pods, queue, resources
+from tests.scheduler.audit import audit
+
+SUBMITTER = companion(cpu=0.5)
+
+
+def submitter(name: str = "sub", cpu: float = 0.5) -> object:
+    return pod(name, "g", cpu, role="submittergroup")
+
+
+def started(cpu: float = 2.5) -> Cluster:
+    """A gang of two 1-CPU pods on one node, with room for its submitter held."""
+    cluster = Cluster.of(nodes("n", 1, cpu=cpu), gang("g", 2, companions=[SUBMITTER]))
+    outcome = cluster.cycle()
+    assert set(bindings(outcome)) == {"g-w-0", "g-w-1"}
+    assert outcome.pod_groups["default/g"].companions == {"submittergroup": "n-0"}
+    cluster.settle(outcome)
+    cluster.cycle()
+    return cluster
+
+
+def test_a_gang_without_room_for_its_submitter_is_not_started() -> None:
+    cluster = Cluster.of(nodes("n", 1, cpu=2.4), gang("g", 2, companions=[SUBMITTER]))
+    outcome = cluster.cycle()
+    assert not outcome.bindings
+    assert outcome.pod_groups["default/g"].companions == {}
+    audit(cluster.cache)
+
+
+def test_nobody_takes_the_room_that_is_held_and_the_submitter_gets_it() -> None:
+    cluster = started()
+    cluster.add(gang("greedy", 1, 0.5))
+    assert not cluster.cycle().bindings
+    cluster.add(submitter())  # type: ignore[arg-type]
+    outcome = cluster.cycle()
+    assert bindings(outcome) == {"sub": "n-0"}
+    assert outcome.pod_groups["default/g"].companions == {}
+    audit(cluster.cache)
+
+
+def test_the_submitter_is_no_member_but_is_counted_among_the_running() -> None:
+    cluster = started()
+    cluster.add(submitter())  # type: ignore[arg-type]
+    cluster.settle(cluster.cycle())
+    assert cluster.cycle().pod_groups["default/g"].running == 3
+    cluster.delete("g-w-0")
+    assert cluster.cycle().pod_groups["default/g"].broken_since == cluster.now
+
+
+def test_a_submitter_that_failed_finds_its_place_again() -> None:
+    cluster = started()
+    cluster.add(submitter())  # type: ignore[arg-type]
+    cluster.settle(cluster.cycle())
+    cluster.add(gang("greedy", 1, 0.5))
+    cluster.change_pod("sub", status=TaskStatus.FAILED)
+    outcome = cluster.cycle()
+    assert not outcome.bindings
+    assert outcome.pod_groups["default/g"].companions == {"submittergroup": "n-0"}
+    cluster.add(submitter("sub-2"))  # type: ignore[arg-type]
+    assert bindings(cluster.cycle()) == {"sub-2": "n-0"}
+    audit(cluster.cache)
+
+
+def test_when_the_job_is_done_the_room_is_free() -> None:
+    cluster = started()
+    cluster.add(gang("greedy", 1, 0.5))
+    cluster.add(pod_group("g", 0, companions=[SUBMITTER]))
+    outcome = cluster.cycle()
+    assert bindings(outcome) == {"greedy-w-0": "n-0"}
+    audit(cluster.cache)
+
+
+def test_the_place_is_found_again_after_a_restart() -> None:
+    group = pod_group(
+        "g", 2, phase=Phase.RUNNING, companions=[SUBMITTER], companion_nodes={"submittergroup": "n-1"}, running=2
+    )
+    cluster = Cluster.of(group, pods("g", 2, node="n-0"), nodes("n", 2, cpu=2), gang("greedy", 1, 2))
+    assert not cluster.cycle().bindings
+    cluster.add(submitter())  # type: ignore[arg-type]
+    assert bindings(cluster.cycle()) == {"sub": "n-1"}
+    audit(cluster.cache)
+
+
+def test_a_gang_that_was_rolled_back_holds_no_room_for_its_submitter() -> None:
+    cluster = started()
+    cluster.add(gang("greedy", 1, 0.5))
+    cluster.delete("g-w-0", "g-w-1")
+    assert bindings(cluster.cycle()) == {"greedy-w-0": "n-0"}
+    audit(cluster.cache)
+
+
+def test_a_submitter_that_exists_already_is_placed_with_its_gang() -> None:
+    specs = [*nodes("n", 1, cpu=2.4), *gang("g", 2, companions=[SUBMITTER]), submitter()]
+    cluster = Cluster.of(specs)  # type: ignore[arg-type]
+    assert not cluster.cycle().bindings
+    cluster.add(nodes("m", 1, cpu=0.5))
+    assert bindings(cluster.cycle()) == {"g-w-0": "n-0", "g-w-1": "n-0", "sub": "m-0"}
+
+
+def test_a_submitter_larger_than_the_place_waits_for_another() -> None:
+    cluster = started()
+    cluster.add(submitter(cpu=1.5))  # type: ignore[arg-type]
+    assert not cluster.cycle().bindings
+    cluster.add(nodes("m", 1, cpu=2))
+    assert bindings(cluster.cycle()) == {"sub": "m-0"}
+    audit(cluster.cache)
+
+
+def test_the_held_room_counts_in_the_queue() -> None:
+    cluster = Cluster.of(
+        nodes("n", 1), queue("q", capability=resources(2.4)), gang("g", 2, queue="q", companions=[SUBMITTER])
+    )
+    assert not cluster.cycle().bindings
+    cluster.add(replace(queue("q", capability=resources(2.5)), creation=1.0))
+    assert len(cluster.cycle().bindings) == 2
+    assert cluster.cache.queues["q"].allocated.milli_cpu == 2500
+
+
+def test_a_node_that_goes_takes_the_held_room_along_and_another_is_found() -> None:
+    cluster = Cluster.of(nodes("n", 1, cpu=2), nodes("m", 1, cpu=0.5), gang("g", 2, companions=[SUBMITTER]))
+    cluster.settle(cluster.cycle())
+    cluster.cycle()
+    cluster.cache.remove_node("m-0")
+    assert cluster.cycle().pod_groups["default/g"].companions == {}
+    cluster.add(nodes("o", 1, cpu=1))
+    assert cluster.cycle().pod_groups["default/g"].companions == {"submittergroup": "o-0"}
+    audit(cluster.cache)

@@ -1,0 +1,176 @@
+"""P1 after the commit: a gang below its minimum is completed or taken down."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from muster.scheduler.specs import Phase, TaskStatus
+from muster.testing import Cluster, bindings, evictions, gang, nodes, pod, pod_group, pods, resources
+from tests.scheduler.audit import audit
+
+
+def running(count: int = 3, minimum: int | None = None) -> Cluster:
+    """A gang of 1-CPU pods that runs on nodes of 1 CPU."""
+    cluster = Cluster.of(nodes("n", count, cpu=1), gang("g", count, min_member=minimum))
+    cluster.run()
+    assert cluster.phase("g") is Phase.RUNNING
+    return cluster
+
+
+def test_after_a_failed_bind_the_rest_of_the_gang_is_completed_first() -> None:
+    cluster = Cluster.of(nodes("n", 2, cpu=1), gang("g", 2))
+    assert len(cluster.cycle().bindings) == 2
+    cluster.add(gang("newcomer", 1))
+    cluster.cache.bind_failed("uid-g-w-1")
+    outcome = cluster.cycle()
+    assert set(bindings(outcome)) == {"g-w-1"}, "the newcomer must not take the stranded gang's place"
+
+
+def test_a_gang_that_can_not_be_completed_in_time_is_taken_down_by_itself() -> None:
+    cluster = running()
+    cluster.delete("g-w-2")
+    cluster.cache.remove_node("n-2")
+    outcome = cluster.cycle()
+    assert outcome.wake_at == cluster.now + 60
+    assert outcome.pod_groups["default/g"].broken_since == cluster.now
+    assert not outcome.evictions
+    assert not cluster.cycle(seconds=59).evictions
+    outcome = cluster.cycle(seconds=1)
+    assert evictions(outcome) == {"g-w-0", "g-w-1"}
+    assert {(each.reason, each.by) for each in outcome.evictions} == {("rollback", "default/g")}
+    assert outcome.pod_groups["default/g"].broken_since is None
+    audit(cluster.cache)
+
+
+def test_after_the_rollback_the_gang_waits_as_a_whole_and_others_get_its_nodes() -> None:
+    cluster = running()
+    cluster.delete("g-w-2")
+    cluster.cache.remove_node("n-2")
+    cluster.cycle()
+    cluster.add(gang("other", 2))
+    assert not cluster.cycle().bindings
+    cluster.settle(cluster.cycle(seconds=60))
+    assert set(bindings(cluster.cycle())) == {"other-w-0", "other-w-1"}
+
+
+def test_a_replacement_in_time_ends_it() -> None:
+    cluster = running()
+    cluster.delete("g-w-2")
+    cluster.cycle()
+    cluster.add(pod("g-w-3", "g"))
+    outcome = cluster.cycle(seconds=30)
+    assert set(bindings(outcome)) == {"g-w-3"}
+    assert outcome.pod_groups["default/g"].broken_since is None
+    cluster.settle(outcome)
+    assert not cluster.cycle(seconds=600).evictions
+
+
+def test_a_gang_whose_minimum_rose_is_not_a_fragment() -> None:
+    cluster = running(count=2)
+    cluster.add(pod_group("g", 3), pod("g-w-2", "g"))
+    cluster.cycle()
+    assert not cluster.cycle(seconds=600).evictions
+    cluster.delete("g-w-1")
+    cluster.cycle()
+    assert evictions(cluster.cycle(seconds=60)) == {"g-w-0"}, "below the minimum that it had"
+
+
+@pytest.mark.parametrize(
+    ("group", "evicted"),
+    [
+        pytest.param(pod_group("g", 3, phase=Phase.RUNNING), True, id="nothing is known of the past"),
+        pytest.param(pod_group("g", 3, phase=Phase.RUNNING, running=3), True, id="three ran when it was written"),
+        pytest.param(pod_group("g", 3, phase=Phase.UNKNOWN, running=2), False, id="two ran: the minimum rose"),
+        pytest.param(pod_group("g", 3, phase=Phase.INQUEUE, running=0), True, id="killed while it was being bound"),
+        pytest.param(pod_group("g", 2, phase=Phase.RUNNING, running=2), False, id="whole"),
+        pytest.param(pod_group("g", 0, phase=Phase.RUNNING), False, id="the job is done"),
+    ],
+)
+def test_after_a_restart_a_fragment_is_told_from_a_gang_that_grows(group: object, evicted: bool) -> None:
+    cluster = Cluster.of(
+        nodes("n", 2, cpu=1),
+        group,
+        pods("g", 1, node="n-0"),
+        pods("g", 1, first=1, node="n-1"),  # type: ignore[arg-type]
+    )
+    cluster.cycle()
+    assert bool(cluster.cycle(seconds=60).evictions) is evicted
+
+
+def test_the_time_a_gang_has_been_broken_survives_a_restart() -> None:
+    now = Cluster().now
+    group = pod_group("g", 2, phase=Phase.UNKNOWN, running=1, broken_since=now - 50)
+    cluster = Cluster.of(nodes("n", 1, cpu=1), group, pods("g", 1, node="n-0"))
+    assert cluster.cycle().wake_at == now + 10
+    assert evictions(cluster.cycle(seconds=10)) == {"g-w-0"}
+
+
+@pytest.mark.parametrize("status", [TaskStatus.SUCCEEDED])
+def test_a_gang_whose_members_succeed_one_after_the_other_is_not_broken(status: TaskStatus) -> None:
+    cluster = running()
+    cluster.change_pod("g-w-0", status=status)
+    cluster.delete("g-w-1")
+    cluster.cycle()
+    assert not cluster.cycle(seconds=600).evictions
+
+
+def test_a_finished_job_keeps_its_pods() -> None:
+    cluster = running()
+    cluster.add(pod_group("g", 0))
+    cluster.delete("g-w-1", "g-w-2")
+    cluster.cycle()
+    assert not cluster.cycle(seconds=600).evictions
+
+
+def test_losing_an_extra_member_breaks_nothing() -> None:
+    cluster = running(minimum=2)
+    cluster.delete("g-w-2")
+    assert cluster.cycle().wake_at is None
+    assert not cluster.cycle(seconds=600).evictions
+
+
+def test_the_time_can_be_set() -> None:
+    cluster = running()
+    cluster.configuration = replace(cluster.configuration, gang_repair_timeout=5.0)
+    cluster.delete("g-w-2")
+    assert cluster.cycle().wake_at == cluster.now + 5
+    assert cluster.cycle(seconds=5).evictions
+
+
+def test_a_member_still_being_bound_is_taken_down_too() -> None:
+    cluster = Cluster.of(nodes("n", 2, cpu=1), gang("g", 2))
+    cluster.cycle()
+    cluster.cache.bind_failed("uid-g-w-1")
+    cluster.cache.remove_node("n-1")
+    cluster.cycle()
+    assert evictions(cluster.cycle(seconds=60)) == {"g-w-0"}
+    cluster.cache.bind_failed("uid-g-w-0")
+    assert cluster.cache.tasks["uid-g-w-0"].node is None
+    audit(cluster.cache)
+
+
+def test_a_lost_role_breaks_a_gang_that_has_enough_pods_otherwise() -> None:
+    cluster = Cluster.of(
+        nodes("n", 1, cpu=4), pod_group("g", 2, roles={"head": 1}), pod("head", "g", role="head"), pods("g", 2)
+    )
+    cluster.run()
+    cluster.delete("head")
+    cluster.cycle()
+    assert evictions(cluster.cycle(seconds=60)) == {"g-w-0", "g-w-1"}
+
+
+def test_the_reservation_of_a_gang_that_can_not_be_placed_ends_but_its_turn_stays() -> None:
+    """P7; volcano#5006: an admitted gang that finds no nodes must not keep quota for ever."""
+    cluster = Cluster.of(nodes("n", 2, cpu=3), gang("big", 2, 2), gang("old", 2, 2), gang("late", 1, 2))
+    cluster.cache.set_task(replace(pod("x", node="n-0", cpu=1.5, ours=False)))
+    first = cluster.cycle()
+    assert cluster.phase("big") is Phase.INQUEUE
+    assert first.wake_at == cluster.now + 300
+    cluster.cycle(seconds=300)
+    job = cluster.cache.jobs["default/big"]
+    assert job.reservation_expired
+    assert job.phase is Phase.INQUEUE
+    assert job.contribution.promised == resources()
+    audit(cluster.cache)

@@ -1,0 +1,250 @@
+"""Phases, conditions, verdicts and reasons after a cycle."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from muster.scheduler.constraints import PodConstraints, Taint
+from muster.scheduler.outcome import Outcome
+from muster.scheduler.reasons import Code, Reason, ReasonClass, Wake, describe, dominant
+from muster.scheduler.specs import Condition, Phase, TaskStatus
+from muster.testing import Cluster, Spec, gang, node, nodes, pod, pod_group, pods, queue, resources
+
+GONE, RUN, OUT, BAD = TaskStatus.RELEASING, TaskStatus.RUNNING, TaskStatus.SUCCEEDED, TaskStatus.FAILED
+NOWHERE = PodConstraints(node_selector=(("zone", "nowhere"),))
+
+
+@pytest.mark.parametrize(
+    ("group", "statuses", "phase"),
+    [
+        pytest.param(pod_group("g", 2, phase=Phase.RUNNING), [RUN, RUN], Phase.RUNNING, id="runs"),
+        pytest.param(pod_group("g", 2, phase=Phase.INQUEUE), [TaskStatus.BOUND] * 2, Phase.RUNNING, id="bound"),
+        pytest.param(pod_group("g", 2, phase=Phase.RUNNING), [RUN, GONE], Phase.RUNNING, id="one leaves"),
+        pytest.param(pod_group("g", 2, phase=Phase.RUNNING), [GONE, GONE], Phase.RUNNING, id="all leave"),
+        pytest.param(pod_group("g", 2, phase=Phase.RUNNING), [GONE], Phase.PENDING, id="too few left"),
+        pytest.param(pod_group("g", 2, phase=Phase.RUNNING), [RUN], Phase.UNKNOWN, id="runs in part"),
+        pytest.param(pod_group("g", 2, phase=Phase.RUNNING), [OUT, OUT], Phase.COMPLETED, id="succeeded"),
+        pytest.param(pod_group("g", 2, phase=Phase.RUNNING), [OUT, BAD], Phase.COMPLETED, id="failed is done too"),
+        pytest.param(pod_group("g", 2, phase=Phase.RUNNING), [OUT, RUN], Phase.RUNNING, id="one still runs"),
+        pytest.param(pod_group("g", 1, phase=Phase.COMPLETED), [], Phase.COMPLETED, id="stays completed"),
+        pytest.param(pod_group("g", 2, phase=Phase.INQUEUE), [], Phase.INQUEUE, id="stays inqueue"),
+        pytest.param(pod_group("g", 0), [], Phase.COMPLETED, id="nothing to do"),
+        pytest.param(pod_group("g", 0, phase=Phase.RUNNING), [RUN], Phase.RUNNING, id="no minimum, one runs"),
+    ],
+)
+def test_the_phase_follows_from_the_members(group: Spec, statuses: list[TaskStatus], phase: Phase) -> None:
+    members = [pod(f"m{index}", "g", node="n", status=status) for index, status in enumerate(statuses)]
+    cluster = Cluster.of(node("n"), group, members)
+    cluster.cycle()
+    assert cluster.phase("g") is phase
+
+
+def test_a_gang_goes_from_pending_to_running_without_a_detour() -> None:
+    cluster = Cluster.of(nodes("n", 1), gang("g", 2))
+    phases = []
+    for outcome in cluster.run():
+        phases += [status.phase for status in outcome.pod_groups.values()]
+    assert phases == [Phase.INQUEUE, Phase.RUNNING]
+
+
+def test_a_gang_that_is_being_completed_keeps_its_phase() -> None:
+    """volcano#153, #1859: no flapping between Unknown, Pending and Inqueue."""
+    cluster = Cluster.of(nodes("n", 2, cpu=1), gang("g", 2))
+    cluster.run()
+    cluster.delete("g-w-1")
+    phases = [cluster.cycle().pod_groups["default/g"].phase]
+    cluster.add(pod("g-w-2", "g"))
+    for outcome in cluster.run():
+        phases += [status.phase for status in outcome.pod_groups.values()]
+    assert phases == [Phase.UNKNOWN, Phase.UNKNOWN, Phase.RUNNING]
+
+
+def test_a_completed_gang_that_gets_new_pods_runs_again() -> None:
+    cluster = Cluster.of(nodes("n", 1), pod_group("g", 1, phase=Phase.COMPLETED))
+    cluster.cycle()
+    cluster.add(pods("g", 1))
+    cluster.run()
+    assert cluster.phase("g") is Phase.RUNNING
+
+
+def conditions(outcome: Outcome) -> dict[str, bool]:
+    return {each.type: each.status for each in outcome.pod_groups["default/g"].conditions}
+
+
+def test_a_condition_is_cleared_when_it_is_no_longer_true() -> None:
+    cluster = Cluster.of(nodes("n", 1, cpu=1), gang("g", 2))
+    outcome = cluster.cycle()
+    assert conditions(outcome) == {"Unschedulable": True}
+    assert outcome.pod_groups["default/g"].conditions[0].reason == "NotEnoughResources"
+    cluster.add(nodes("m", 1, cpu=1))
+    outcome = cluster.cycle(seconds=5)
+    assert conditions(outcome) == {"Unschedulable": False, "Scheduled": True}
+    assert {each.last_transition for each in outcome.pod_groups["default/g"].conditions} == {cluster.now}
+    cluster.settle(outcome)
+    cluster.delete("g-w-0", "g-w-1")
+    cluster.cycle()
+    cluster.cache.remove_node("m-0")
+    cluster.add(pods("g", 2))
+    cluster.cycle()
+    assert {each.type: each.status for each in cluster.cache.jobs["default/g"].conditions} == {
+        "Unschedulable": True,
+        "Scheduled": False,
+    }
+
+
+def test_conditions_keep_their_order_and_others_are_left_alone() -> None:
+    stored = (Condition("Mine", True, "Why", "x", 1.0), Condition("Unschedulable", True, "Old", "y", 2.0))
+    group = replace(pod_group("g", 1), conditions=stored)
+    outcome = Cluster.of(nodes("n", 1), group, pods("g", 1)).cycle()
+    assert [each.type for each in outcome.pod_groups["default/g"].conditions] == ["Mine", "Unschedulable", "Scheduled"]
+
+
+def test_a_podgroup_whose_pods_are_not_made_yet_does_not_complain() -> None:
+    cluster = Cluster.of(nodes("n", 1), pod_group("g", 2))
+    assert conditions(cluster.cycle()) == {}
+
+
+def test_an_idle_cluster_has_nothing_to_say() -> None:
+    """P8."""
+    cluster = Cluster.of(nodes("n", 1, cpu=2), queue("q"), gang("g", 2), gang("waits", 1), pod("loner", cpu=9))
+    cluster.run()
+    assert cluster.cycle(seconds=10) == Outcome()
+
+
+def reason_of(*specs: Spec | list[Spec], name: str = "g") -> Reason:
+    cluster = Cluster.of(*specs)
+    cluster.cycle()
+    reason = cluster.cache.jobs[f"default/{name}"].reason
+    assert reason is not None
+    return reason
+
+
+@pytest.mark.parametrize(
+    ("specs", "reason_class", "code", "words"),
+    [
+        pytest.param(
+            [*nodes("n", 1), replace(pod_group("g"), problem="spec.minMember: not a number"), *pods("g", 1)],
+            "misconfigured", Code.INVALID_POD_GROUP, "spec.minMember", id="unusable",
+        ),
+        pytest.param(
+            [*nodes("n", 1), pod_group("g", 2), *pods("g", 1), pod("held", "g", gated=True)],
+            "gated", Code.PODS_GATED, "1 of 2.*held", id="gated",
+        ),
+        pytest.param([*gang("g", 1, queue="none")], "queue", Code.QUEUE_MISSING, "none", id="no queue"),
+        pytest.param(
+            [*nodes("n", 2), *gang("g", 2, 5)], "never", Code.LARGER_THAN_CLUSTER, "cpu 10.*cpu 8", id="cluster",
+        ),
+        pytest.param(
+            [*nodes("n", 3), *gang("g", 2, 5)], "never", Code.LARGER_THAN_EVERY_NODE, "g-w-0.*cpu 5.*cpu 4", id="node",
+        ),
+        pytest.param(
+            [*nodes("n", 3), queue("q", capability=resources(3)), *gang("g", 2, 2, queue="q")],
+            "never", Code.LARGER_THAN_QUEUE, "q.*cpu 4.*cpu 3", id="cap of the queue",
+        ),
+        pytest.param(
+            [*nodes("n", 1), pod_group("g", 3), *pods("g", 2)],
+            "incomplete", Code.NOT_ENOUGH_PODS, "2 of 3", id="pods missing",
+        ),
+        pytest.param(
+            [*nodes("n", 1), pod_group("g", 2, roles={"head": 1}), *pods("g", 2)],
+            "incomplete", Code.NOT_ENOUGH_PODS_OF_ROLE, "0 of 1.*head", id="role short",
+        ),
+        pytest.param([*pods("g", 1)], "incomplete", Code.POD_GROUP_MISSING, "default/g", id="no PodGroup"),
+        pytest.param(
+            [*nodes("n", 3), queue("q", capability=resources(3)), *gang("a", 2, queue="q"), *gang("g", 2, queue="q")],
+            "quota", Code.QUEUE_QUOTA, "queue q.*cpu 2.*cpu 3", id="quota",
+        ),
+        pytest.param(
+            [*nodes("n", 3, cpu=2), *gang("a", 3, 2), *gang("g", 2, 2)],
+            "room", Code.NOT_ENOUGH_NODES, "0 of 2.*g-w-0.*3 Insufficient cpu", id="full",
+        ),
+        pytest.param(
+            [*nodes("n", 2, cpu=2), pod("x", node="n-0", cpu=1.5), pod("y", node="n-1", cpu=0.5), *gang("g", 2, 1)],
+            "room", Code.NOT_ENOUGH_NODES, "1 of 2 members.*closest: n-0 lacks cpu 500m", id="near miss",
+        ),
+        pytest.param(
+            [*nodes("n", 2), *gang("g", 1, scheduling=NOWHERE)],
+            "room", Code.NOT_ENOUGH_NODES, "2 node.s. didn't match", id="selector",
+        ),
+        pytest.param(
+            [node("n", taints=[Taint("gpu", "only")]), *gang("g", 1)],
+            "room", Code.NOT_ENOUGH_NODES, "untolerated taint {gpu: only}", id="taint",
+        ),
+        pytest.param([node("n", unschedulable=True), *gang("g", 1)], "room", Code.NOT_ENOUGH_NODES, "1 node.s. were unsch", id="cordon"),
+        pytest.param([*gang("g", 1)], "room", Code.NOT_ENOUGH_NODES, "no nodes", id="no nodes"),
+    ],
+)  # fmt: skip
+def test_every_wait_has_one_reason_with_numbers(specs: list[Spec], reason_class: str, code: Code, words: str) -> None:
+    reason = reason_of(specs)
+    assert reason.reason_class.value == reason_class
+    assert reason.code is code
+    assert re.search(words, describe(reason)), describe(reason)
+
+
+def test_the_class_decides_which_of_several_reasons_is_said() -> None:
+    ranked = [
+        Code.QUEUE_CLOSED,
+        Code.LARGER_THAN_CLUSTER,
+        Code.NOT_ENOUGH_PODS,
+        Code.QUEUE_QUOTA,
+        Code.NOT_ENOUGH_NODES,
+    ]
+    for position, code in enumerate(ranked):
+        worst = dominant([Reason(each) for each in reversed(ranked[position:])])
+        assert worst is not None
+        assert worst.code is code
+
+
+@pytest.mark.parametrize("code", list(Code))
+def test_every_code_can_be_described_without_numbers(code: Code) -> None:
+    assert describe(Reason(code))
+    assert Reason(code).advice
+
+
+def verdicts(outcome: Outcome) -> dict[str, str]:
+    return {key.partition("/")[2]: verdict.reason for key, verdict in outcome.pods.items()}
+
+
+@pytest.mark.parametrize(
+    ("specs", "unschedulable"),
+    [
+        pytest.param([*nodes("n", 2, cpu=1), *gang("g", 3)], {"g-w-2"}, id="only the member that finds no node"),
+        pytest.param([*nodes("n", 1), *gang("g", 1, 5)], {"g-w-0"}, id="larger nodes would help"),
+        pytest.param([*gang("g", 2)], {"g-w-0", "g-w-1"}, id="there are no nodes"),
+        pytest.param([*nodes("n", 1, cpu=1), *gang("g", 2, min_member=1)], {"g-w-1"}, id="an extra member"),
+        pytest.param([*nodes("n", 2, cpu=1), *gang("a", 2), *gang("g", 1)], {"g-w-0"}, id="queue and nodes full"),
+        pytest.param(
+            [*nodes("n", 3), queue("q", capability=resources(3)), *gang("a", 2, queue="q"), *gang("g", 2, queue="q")],
+            set(), id="quota buys no nodes",
+        ),
+        pytest.param([*nodes("n", 1), queue("q", capability=resources(1)), *gang("g", 2, queue="q")], set(), id="cap"),
+        pytest.param([pod_group("g", 3), *pods("g", 2)], set(), id="incomplete"),
+        pytest.param([*pods("g", 2, gated=True), pod_group("g", 2)], set(), id="gated"),
+        pytest.param([*gang("g", 1, queue="none")], set(), id="queue"),
+    ],
+)  # fmt: skip
+def test_only_pods_that_more_nodes_would_help_say_unschedulable(specs: list[Spec], unschedulable: set[str]) -> None:
+    """volcano#4710, #4030: the word that buys nodes is said exactly when nodes would help."""
+    said = verdicts(Cluster.of(specs).cycle())
+    assert {name for name, reason in said.items() if reason == "Unschedulable"} == unschedulable
+    assert set(said.values()) <= {"", "Unschedulable"}
+
+
+def test_a_verdict_that_is_no_longer_true_is_taken_back() -> None:
+    cluster = Cluster.of(nodes("n", 1, cpu=1), queue("q"), gang("a", 1, queue="q"), gang("g", 1, queue="q"))
+    assert verdicts(cluster.cycle()) == {"g-w-0": "Unschedulable"}
+    assert not cluster.cycle().pods
+    cluster.add(queue("q", capability=resources(1)))
+    assert verdicts(cluster.cycle()) == {"g-w-0": ""}
+
+
+def test_a_reason_names_what_ends_the_wait() -> None:
+    assert Wake.NODES in reason_of(nodes("n", 1, cpu=1), gang("g", 1, 2)).wakes
+    full = reason_of(
+        nodes("n", 3), queue("q", capability=resources(2)), gang("a", 1, 2, queue="q"), gang("g", 1, 1, queue="q")
+    )
+    assert full.reason_class is ReasonClass.QUOTA
+    assert Wake.QUEUE in full.wakes
