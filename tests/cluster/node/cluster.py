@@ -88,7 +88,7 @@ class NodeCluster:
 
     @property
     def ray_image(self) -> str:
-        """The name of Ray's image, which the workers have or can pull."""
+        """The name of Ray's image, which the workers have."""
         return self.supply.ray_image
 
     @property
@@ -165,6 +165,8 @@ class NodeCluster:
             self._kind("create", "cluster", f"--config={CONFIGURATION}", *image)
         if self.supply.ray_archive:
             self.load_archive(self.supply.ray_archive)
+        else:
+            self.load_image(self.ray_image)
         self._wait_ready()
 
     def _wait_ready(self) -> None:

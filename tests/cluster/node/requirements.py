@@ -8,7 +8,7 @@ import urllib.error
 import urllib.request
 
 from tests.cluster.node.docker import Docker
-from tests.cluster.prerequisites import Missing, missing_debian_packages, missing_go, missing_root, require
+from tests.cluster.prerequisites import Missing, missing_go, missing_root, require
 from tests.cluster.process import run
 from tests.cluster.progress import Steps
 
@@ -17,7 +17,19 @@ CHOICE = "MUSTER_CLUSTER_IMAGES"
 
 _REGISTRY = "https://registry-1.docker.io/v2/"
 _REGISTRY_SECONDS = 3.0
-_PACKAGES = ("docker.io", "debootstrap")
+_SYSTEM_PATH = ":/usr/sbin:/sbin"
+# Never at the cost of a package that is there, such as another vendor's engine.
+_INSTALL = ("apt-get", "install", "--yes", "--no-remove", "--no-install-recommends")
+_PACKAGES = {
+    "dockerd": "docker.io",
+    "docker": "docker.io",
+    "containerd": "containerd",
+    "ctr": "containerd",
+    "runc": "runc",
+    "iptables": "iptables",
+    "debootstrap": "debootstrap",
+}
+"""The programs that an engine and images of our own need, and Debian's packages of them."""
 
 
 def images_are_public() -> bool:
@@ -42,22 +54,34 @@ def registry_answers(url: str = _REGISTRY) -> bool:
 
 def missing_for_node_level() -> list[Missing]:
     """Return what keeps the node level from running here. Packages that it can install itself do not count."""
-    found: list[Missing | None] = [missing_go()]
+    found = [missing_go()]
     if not images_are_public():
         found.append(missing_root())
-        if shutil.which("apt-get") is None:
-            found.append(missing_debian_packages(*_PACKAGES))
+        found.append(None if _can_install() else missing_packages())
     return [missing for missing in found if missing is not None]
 
 
+def missing_packages() -> Missing | None:
+    """Check that the programs are there, from whichever package: a Docker engine need not be Debian's."""
+    path = os.environ.get("PATH", "") + _SYSTEM_PATH
+    absent = [package for program, package in _PACKAGES.items() if shutil.which(program, path=path) is None]
+    if not absent:
+        return None
+    names = " ".join(dict.fromkeys(absent))
+    return Missing(f"of Debian's packages {names}", f"{' '.join(_INSTALL)} {names}")
+
+
 def install_packages(steps: Steps) -> None:
-    """Install the Debian packages that an engine and images of our own need; raises PrerequisiteError if it may not."""
-    packages = missing_debian_packages(*_PACKAGES)
+    """Install the Debian packages that are missing; raises PrerequisiteError if that is not possible."""
+    packages = missing_packages()
     if packages is None:
         return
-    if missing_root() is not None or shutil.which("apt-get") is None:
+    if not _can_install():
         require([packages, missing_root()])
-    with steps.step(f"Installing {packages.what}"):
-        quiet = {"DEBIAN_FRONTEND": "noninteractive"}
-        run(["apt-get", "-q", "update"], environment=quiet)
-        run(["apt-get", "-q", "install", "--yes", "--no-install-recommends", *_PACKAGES], environment=quiet)
+    with steps.step(f"Installing what is missing {packages.what}"):
+        run(["apt-get", "--quiet", "update"])
+        run(packages.fix.split(), environment={"DEBIAN_FRONTEND": "noninteractive"})
+
+
+def _can_install() -> bool:
+    return missing_root() is None and shutil.which("apt-get") is not None

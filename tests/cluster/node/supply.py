@@ -18,7 +18,7 @@ from tests.cluster.progress import Steps
 class Supply(Protocol):
     """An engine and the names of the images for it.
 
-    `node_image` is None where kind's own default is used; `ray_archive` is None where nodes pull Ray's image.
+    `node_image` is None where kind's own default is used; `ray_archive` is None where Ray's image is in the engine.
     """
 
     docker: Docker
@@ -44,7 +44,7 @@ class Supply(Protocol):
 
 
 class PublicSupply:
-    """The engine that this environment names, with public images that it and the nodes pull by themselves."""
+    """The engine that this environment names, with public images."""
 
     node_image: str | None = None
     ray_image = ray_image.PUBLIC_TAG
@@ -63,7 +63,9 @@ class PublicSupply:
         """Nothing: it runs."""
 
     def prepare_cluster(self) -> None:
-        """Nothing: kind pulls its image."""
+        """Pull Ray's image once, rather than on each worker; kind pulls its own."""
+        with self._steps.step(f"Pulling {self.ray_image}"):
+            self.docker.run("pull", "--quiet", self.ray_image)
 
     def prepare_base(self) -> None:
         """Nothing: the build pulls it."""

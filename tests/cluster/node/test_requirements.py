@@ -4,6 +4,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
 
 import pytest
 
@@ -56,3 +57,28 @@ def test_making_our_own_images_needs_root(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setenv(requirements.CHOICE, "built")
     monkeypatch.setattr("os.geteuid", lambda: 1000)
     assert "root" in [missing.what for missing in requirements.missing_for_node_level()]
+
+
+def path_with(folder: Path, *programs: str) -> str:
+    for name in programs:
+        (folder / name).touch(mode=0o755)
+    return str(folder)
+
+
+@pytest.mark.parametrize(
+    ("present", "packages"),
+    [
+        (["dockerd", "docker", "containerd", "ctr", "runc", "iptables", "debootstrap"], None),
+        (["docker", "iptables", "debootstrap"], "docker.io containerd runc"),
+        (["dockerd", "docker", "containerd", "ctr", "runc", "iptables"], "debootstrap"),
+    ],
+)
+def test_only_packages_of_missing_programs_are_asked_for(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, present: list[str], packages: str | None
+) -> None:
+    monkeypatch.setattr(requirements, "_SYSTEM_PATH", "")
+    monkeypatch.setenv("PATH", path_with(tmp_path, *present))
+    missing = requirements.missing_packages()
+    assert (missing and missing.fix) == (
+        packages and f"apt-get install --yes --no-remove --no-install-recommends {packages}"
+    )
