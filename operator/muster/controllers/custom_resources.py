@@ -134,7 +134,10 @@ class CustomResourceWatch:
         # Connection's lock belongs to one loop: this thread reads credentials through a copy of its own.
         connection = replace(self._connection)
         enqueue = {resource: _across(loop, put) for resource, put in self._enqueue.items()}
+        # By default kopf asks the system for the user's name, and a container's user may have none.
+        identity: Any = "muster"
         operator = kopf.operator(
+            identity=identity,
             registry=build_registry(connection, enqueue),
             settings=kopf_settings(),
             clusterwide=not self._namespaces,
