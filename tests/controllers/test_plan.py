@@ -15,7 +15,13 @@ from tests.controllers.observed_pods import NOW, pod, waiting
 
 
 def group(replicas: int | None = 2, **changes: Any) -> WorkerGroupSpec:
-    raw = {"groupName": "workers", "replicas": replicas, "minReplicas": 0, "maxReplicas": 10, "template": {}}
+    raw: dict[str, Any] = {
+        "groupName": "workers",
+        "replicas": replicas,
+        "minReplicas": 0,
+        "maxReplicas": 10,
+        "template": {},
+    }
     return WorkerGroupSpec.parse({**raw, **changes})
 
 
@@ -160,10 +166,11 @@ def test_a_named_worker_is_not_counted_when_the_surplus_is_cut() -> None:
 
 
 def hosts(replica: int, *changes: dict[str, Any]) -> list[Pod]:
-    return [
-        pod(f"r{replica}-h{host}", **{"replica": replica, "replica_name": f"workers-r{replica}", "host": host} | change)
-        for host, change in enumerate(changes)
-    ]
+    found = []
+    for host, change in enumerate(changes):
+        place: dict[str, Any] = {"replica": replica, "replica_name": f"workers-r{replica}", "host": host}
+        found.append(pod(f"r{replica}-h{host}", **(place | change)))
+    return found
 
 
 def test_a_replica_of_several_hosts_is_created_as_a_whole() -> None:

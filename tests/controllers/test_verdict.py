@@ -106,9 +106,8 @@ def test_a_submitter_that_does_not_end_is_waited_for_only_so_long() -> None:
 
 def test_a_recorded_verdict_needs_no_dashboard() -> None:
     times = RayJobInfo(start_time=timestamp(STARTED), end_time=timestamp(NOW - 5))
-    ended = {"recorded": JobStatus.SUCCEEDED, "times": times}
-    assert isinstance(decision(None, **ended, submitter=DONE), Complete)  # type: ignore[arg-type]
-    assert isinstance(decision(None, **ended, submitter=ACTIVE), Stay)  # type: ignore[arg-type]
+    assert isinstance(decision(None, recorded=JobStatus.SUCCEEDED, times=times, submitter=DONE), Complete)
+    assert isinstance(decision(None, recorded=JobStatus.SUCCEEDED, times=times, submitter=ACTIVE), Stay)
     failed = decision(None, recorded=JobStatus.FAILED, times=times, submitter=DONE)
     assert isinstance(failed, Fail)
     assert failed.message == "stored"
@@ -127,7 +126,7 @@ def test_a_recorded_verdict_needs_no_dashboard() -> None:
 def test_a_job_that_ray_never_had(mode: str, submitter: Submitter, expected: str) -> None:
     outcome = decision(Missing(), mode=mode, submitter=submitter)
     names = {Submit: "submit", Stay: "stay"}
-    assert (reason(outcome) or names[type(outcome)]) == expected  # type: ignore[index]
+    assert (reason(outcome) or names[type(outcome)]) == expected
 
 
 @pytest.mark.parametrize("mode", ["HTTPMode", "K8sJobMode"])

@@ -22,7 +22,7 @@ def queue(clock: FakeClock) -> WorkQueue:
 
 async def taken(queue: WorkQueue) -> list[str]:
     """Take and finish everything that is ready now."""
-    keys = []
+    keys: list[str] = []
     while True:
         getting = asyncio.ensure_future(queue.get())
         await settle()

@@ -74,7 +74,13 @@ class Operator:
             dashboards=self._dashboards,
             clock=self._clock,
         )
-        parts = [informers.pods, informers.services, informers.jobs, informers.pod_groups, informers.queues]
+        parts: list[Informer[Any]] = [
+            informers.pods,
+            informers.services,
+            informers.jobs,
+            informers.pod_groups,
+            informers.queues,
+        ]
         work = [*(part.run() for part in parts), informers.ray_clusters.run(), recorder.run(), controllers.run()]
         self._tasks = [asyncio.create_task(part) for part in work]
 
@@ -89,9 +95,9 @@ class Operator:
         await self._client.__aexit__(None, None, None)
 
 
-async def eventually(probe: Callable[[], Awaitable[T]], what: str, within: float = PATIENCE) -> T:
-    """The first truthy answer of `probe`; AssertionError with the last answer when none comes within so many seconds."""
-    answer: Any = None
+async def eventually(probe: Callable[[], Awaitable[T | None]], what: str, within: float = PATIENCE) -> T:
+    """The first truthy answer of `probe`; AssertionError, with the last answer, when none comes in so many seconds."""
+    answer: T | None = None
     try:
         async with asyncio.timeout(within):
             while True:

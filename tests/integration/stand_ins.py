@@ -32,6 +32,8 @@ class StandIns:
         self.namespace = namespace
         self.holds_back: Callable[[Object], bool] = lambda pod: False
         self.submitters_run = True
+        self.ever: dict[Resource, set[str]] = {resource: set() for resource in _CHILDREN}
+        """The UIDs of all objects that ever were, as far as they lived long enough to be seen."""
 
     @asynccontextmanager
     async def at_work(self) -> AsyncIterator[StandIns]:
@@ -111,12 +113,15 @@ class StandIns:
         """Delete what has lost its owner."""
         children = {resource: await self.api.list(resource, self.namespace) for resource in _CHILDREN}
         live = {owner["metadata"]["uid"] for owner in await self.api.list(RAYJOBS, self.namespace)}
+        for resource, child in _all(children):
+            self.ever[resource].add(child["metadata"]["uid"])
         live |= {child["metadata"]["uid"] for some in children.values() for child in some}
         for resource, child in _all(children):
             owners = child["metadata"].get("ownerReferences") or []
             if owners and not any(owner["uid"] in live for owner in owners):
                 with suppress(NotFound):
-                    await self.api.delete(resource, self.namespace, child["metadata"]["name"], grace_seconds=0)
+                    name = child["metadata"]["name"]
+                    await self.api.delete(resource, self.namespace, name, grace_seconds=0, propagation="Background")
 
 
 def _all(children: dict[Resource, list[Object]]) -> Iterator[tuple[Resource, Object]]:
