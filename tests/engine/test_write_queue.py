@@ -130,3 +130,40 @@ async def test_a_failing_key_does_not_hold_up_the_others() -> None:
         assert writer.written == ["a", "b"]
         await clock.advance(2)
         assert writer.written == ["a", "b", "a"]
+
+
+async def test_news_that_may_wait_is_written_later_and_once() -> None:
+    writer, clock = Writer(), ManualClock()
+    async with running(writer, clock) as queue:
+        queue.put_later("a", 10)
+        await clock.advance(6)
+        queue.put_later("a", 10)
+        assert (writer.written, queue.idle) == ([], False)
+        await clock.advance(4)
+        assert (writer.written, queue.idle) == (["a"], True)
+        await clock.advance(100)
+        assert writer.written == ["a"]
+
+
+async def test_news_that_hurries_takes_with_it_what_may_wait() -> None:
+    writer, clock = Writer(), ManualClock()
+    async with running(writer, clock) as queue:
+        queue.put_later("a", 10)
+        queue.put("a")
+        await queue.settled("a")
+        await clock.advance(100)
+        assert (writer.written, queue.idle) == (["a"], True)
+
+
+async def test_news_that_may_wait_and_comes_during_a_write_is_written_too() -> None:
+    writer, clock = Writer(), ManualClock()
+    writer.hold.clear()
+    async with running(writer, clock) as queue:
+        queue.put("a")
+        await settle()
+        queue.put_later("a", 10)
+        writer.hold.set()
+        await settle()
+        assert (writer.written, queue.idle) == (["a"], False)
+        await clock.advance(10)
+        assert (writer.written, queue.idle) == (["a", "a"], True)

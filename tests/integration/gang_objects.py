@@ -123,14 +123,17 @@ class Gangs:
 
         await eventually(holds, f"{group} is {phase}")
 
-    async def wait_reason(self, group: str) -> dict[str, Any]:
-        """Wait until the PodGroup says why it waits; returns what it says to machines."""
+    async def wait_reason(self, group: str, **fields: Any) -> dict[str, Any]:
+        """Wait until the PodGroup says that it waits for a reason with these fields; returns all of them."""
+        found: dict[str, Any] = {}
 
         async def holds() -> bool:
-            return "muster.dev/reason" in (await self.read_group(group)).metadata.annotations
+            nonlocal found
+            notes = (await self.read_group(group)).metadata.annotations
+            found = json.loads(notes.get("muster.dev/reason", "{}"))
+            return bool(found) and fields.items() <= found.items()
 
-        await eventually(holds, f"{group} says why it waits")
-        found: dict[str, Any] = json.loads((await self.read_group(group)).metadata.annotations["muster.dev/reason"])
+        await eventually(holds, f"{group} says that it waits for {fields}")
         return found
 
     async def play(self, *names: str, phase: str = "Running") -> None:

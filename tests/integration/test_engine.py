@@ -11,7 +11,7 @@ import pytest
 from muster.kube.client import ApiClient
 from muster.kube.informer import Change, Informer
 from muster.kube.objects import Pod
-from muster.kube.resource import NODES, PODS, QUEUES
+from muster.kube.resource import NODES, PODGROUPS, PODS, QUEUES
 from tests.integration.fault_proxy import Answer, FaultProxy, Hold, matching
 from tests.integration.gang_objects import GATE, Gangs, eventually
 from tests.integration.running_engine import RunningEngine, engine, gangs
@@ -132,7 +132,7 @@ async def test_a_gang_held_by_its_queue_buys_no_nodes(engine: RunningEngine, gan
     await gangs.node("n1", cpu="2")
     await engine.start()
     names = await gangs.gang("pg", 3, minResources={"cpu": "3"})
-    assert (await gangs.wait_reason("pg"))["queue"] == gangs.queue_name
+    await gangs.wait_reason("pg", queue=gangs.queue_name)
     await engine.idle()
     for name in names:
         reasons = [each.reason for each in (await gangs.read_pod(name)).status.conditions]
@@ -217,8 +217,7 @@ async def test_a_pod_that_no_node_could_ever_hold_blocks_nobody(engine: RunningE
     await gangs.gang("giant", 1, cpu="100")
     names = await gangs.gang("small", 2)
     await gangs.wait_bound(names)
-    reason = await gangs.wait_reason("giant")
-    assert reason["class"] == "never"
+    reason = await gangs.wait_reason("giant", **{"class": "never"})
     assert reason["requested"] == "100"
 
 
@@ -260,3 +259,41 @@ async def test_a_gang_below_its_minimum_is_repaired_when_a_binding_fails_at_firs
     await gangs.wait_bound(names)
     await engine.idle()
     assert GATE not in str(await gangs.read_pod("pg-1"))
+
+
+async def test_a_pod_without_a_group_is_a_gang_of_its_own(engine: RunningEngine, gangs: Gangs) -> None:
+    await gangs.node("n1", cpu="1")
+    await engine.start()
+    notes = {"scheduling.volcano.sh/queue-name": gangs.queue_name}
+    await gangs.pod("first", gates=(), annotations=notes)
+    await gangs.wait_bound(["first"])
+    await gangs.pod("second", gates=(), annotations=notes)
+    await engine.idle()
+    assert set(await gangs.bound()) == {"first"}
+    await gangs.api.delete(PODS, gangs.namespace, "first", grace_seconds=0)
+    await gangs.wait_bound(["second"])
+
+
+async def test_a_pod_group_deleted_before_its_gang_is_bound_leaves_the_pods_waiting(
+    engine: RunningEngine, gangs: Gangs
+) -> None:
+    await gangs.node("n1", cpu="1")
+    await engine.start()
+    await gangs.gang("pg", 2)
+    await gangs.wait_reason("pg")
+    await gangs.api.delete(PODGROUPS, gangs.namespace, "pg")
+    await gangs.node("n2", cpu="1")
+    await engine.idle()
+    assert await gangs.bound() == {}
+    await gangs.pod_group("pg", 2)
+    await gangs.wait_bound(["pg-0", "pg-1"])
+
+
+async def test_a_queue_that_is_raised_lets_its_gang_through(engine: RunningEngine, gangs: Gangs) -> None:
+    await gangs.api.patch(QUEUES, None, gangs.queue_name, {"spec": {"capability": {"cpu": "1"}}})
+    await gangs.node("n1", cpu="4")
+    await engine.start()
+    names = await gangs.gang("pg", 2)
+    await gangs.wait_reason("pg", queue=gangs.queue_name)
+    await gangs.api.patch(QUEUES, None, gangs.queue_name, {"spec": {"capability": {"cpu": "2"}}})
+    await gangs.wait_bound(names)

@@ -97,11 +97,13 @@ class PodGroupWriter:
     def _announce(self, shown: PodGroup, status: PodGroupStatus) -> None:
         """Tell of a change, before it is written: a write whose answer is lost is not told of again."""
         about = reference(PODGROUPS, shown.metadata)
+        # The same news may be true a second time; the transitions that were shown tell the times apart.
+        change = " ".join(each.transition_id or "" for each in shown.status.conditions)
         if status.reason is not None and _topic(shown) != topic(status.reason):
-            self._recorder.event(about, "Warning", UNSCHEDULABLE, describe(status.reason), "Scheduling")
+            self._recorder.event(about, "Warning", UNSCHEDULABLE, describe(status.reason), "Scheduling", change=change)
         scheduled = any(each.type == SCHEDULED and each.status for each in status.conditions)
         if scheduled and not _is_scheduled(shown):
-            self._recorder.event(about, "Normal", SCHEDULED, "pod group is ready", "Scheduling")
+            self._recorder.event(about, "Normal", SCHEDULED, "pod group is ready", "Scheduling", change=change)
 
 
 _TOPIC_FIELDS: Final = ("code", "queue", "resource", "role")

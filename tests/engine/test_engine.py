@@ -1,0 +1,144 @@
+"""What an engine does around its execution; the execution itself is tested in tests/integration."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, cast
+
+import msgspec
+import pytest
+
+from muster.engine.engine import Engine, EngineInformers
+from muster.kube.events import ObjectReference
+from muster.kube.malformed import MalformedObject
+from muster.kube.objects import ApiObject, PodGroup
+from muster.kube.resource import NODES, PODGROUPS, PODS, PRIORITYCLASSES, QUEUES, Resource
+from muster.kube.store import Store
+from tests.engine.manual_clock import ManualClock, settle
+
+
+class StubInformer(Store[ApiObject]):
+    """A store that claims to be an informer; `synced` is for the test to set."""
+
+    def __init__(self, resource: Resource) -> None:
+        super().__init__(resource.kind)
+        self.resource = resource
+        self.synced = asyncio.Event()
+        self.callbacks: list[Callable[[MalformedObject], None]] = []
+
+    async def wait_synced(self, deadline_seconds: float) -> None:
+        try:
+            await asyncio.wait_for(self.synced.wait(), deadline_seconds)
+        except TimeoutError:
+            raise TimeoutError(f"no list of {self.resource.plural}") from None
+
+    def on_malformed(self, callback: Callable[[MalformedObject], None]) -> None:
+        self.callbacks.append(callback)
+
+    def get(self, *key: str | None) -> ApiObject | None:
+        return super().get("/".join(part for part in key if part))
+
+
+class Setting:
+    """An engine among stubs, and the events that it had recorded."""
+
+    def __init__(self) -> None:
+        self.informers = [StubInformer(each) for each in (PODS, NODES, PODGROUPS, QUEUES, PRIORITYCLASSES)]
+        self.pod_groups = self.informers[2]
+        self.events: list[tuple[str, str]] = []
+        informers = EngineInformers(*cast(list[Any], self.informers))
+        self.clock = ManualClock()
+        stub = cast(Any, self)
+        self.engine = Engine(stub, informers, stub, clock=self.clock, sync_deadline=0.05)
+
+    def event(self, about: ObjectReference, kind: str, reason: str, message: str, action: str) -> None:
+        self.events.append((about.name, message))
+
+    def sync(self) -> None:
+        for informer in self.informers:
+            informer.synced.set()
+
+    def malformed(self, name: str) -> None:
+        found = MalformedObject(PODGROUPS, "ns", name, "spec.minMember: Expected int, got str", "u", "1")
+        for callback in self.pod_groups.callbacks:
+            callback(found)
+
+    async def run_a_while(self) -> None:
+        task = asyncio.create_task(self.engine.run())
+        await settle()
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+async def test_scheduling_waits_for_every_informer_and_names_the_one_that_fails() -> None:
+    setting = Setting()
+    for informer in setting.informers:
+        informer.synced.set()
+    setting.pod_groups.synced.clear()
+    with pytest.raises(TimeoutError, match="podgroups"):
+        await setting.engine.run()
+    assert setting.engine.execution is None
+
+
+async def test_what_was_malformed_before_the_engine_led_is_named_when_it_does() -> None:
+    setting = Setting()
+    setting.malformed("bad")
+    setting.malformed("mended")
+    meta = {"name": "mended", "namespace": "ns", "resourceVersion": "2"}
+    setting.pod_groups.put(msgspec.convert({"metadata": meta}, type=PodGroup))
+    assert setting.events == []
+    setting.sync()
+    await setting.run_a_while()
+    assert setting.events == [("bad", "spec.minMember: Expected int, got str")]
+
+
+async def test_what_becomes_malformed_while_the_engine_leads_is_named_at_once_and_later_passed_over() -> None:
+    setting = Setting()
+    setting.sync()
+    task = asyncio.create_task(setting.engine.run())
+    await settle()
+    setting.malformed("bad")
+    assert [name for name, _ in setting.events] == ["bad"]
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
+    setting.malformed("worse")
+    assert [name for name, _ in setting.events] == ["bad"]
+
+
+async def test_an_engine_may_lead_again_with_a_model_of_its_own() -> None:
+    setting = Setting()
+    setting.sync()
+    models = []
+    for _ in range(2):
+        task = asyncio.create_task(setting.engine.run())
+        await settle()
+        assert setting.engine.execution is not None
+        models.append(setting.engine.execution.cache)
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+        assert setting.engine.execution is None
+    assert models[0] is not models[1]
+
+
+async def test_a_model_in_doubt_ends_the_engine_with_the_model_s_own_error() -> None:
+    setting = Setting()
+    setting.sync()
+    task = asyncio.create_task(setting.engine.run())
+    await settle()
+    assert setting.engine.execution is not None
+
+    def fail(spec: object) -> None:
+        raise ArithmeticError("the accounts don't add up")
+
+    setting.engine.execution.mirror._pod_groups.put = fail
+    setting.pod_groups.put(
+        msgspec.convert({"metadata": {"name": "a", "namespace": "ns", "resourceVersion": "1"}}, type=PodGroup)
+    )
+    with pytest.raises(BaseExceptionGroup) as caught:
+        await task
+    assert caught.group_contains(ArithmeticError, match="don't add up")
