@@ -2,8 +2,8 @@
 
     python bench/scheduler_cycle.py
 
-One process, one core; processor time is counted, so that neighbours do not matter. Volcano's default plugins, nodes
-of several sizes with zones and taints. Every gang has its own mix of requests where the scenario says so. Prints one line a scenario; asserts nothing.
+One process, one core; processor time is counted, so that neighbours do not matter.
+Volcano's default plugins, nodes of several sizes with zones and taints. Prints one line a scenario; asserts nothing.
 """
 
 from __future__ import annotations

@@ -200,6 +200,13 @@ def configuration(actions: str, *tiers: Iterable[str]) -> SchedulerConfiguration
     return load_configuration({"actions": actions, "tiers": document})
 
 
+def dated(spec: Spec, creation: float) -> Spec:
+    """The same object with another creation time, where it has one."""
+    if isinstance(spec, (PodGroupSpec, TaskSpec, QueueSpec)):
+        return replace(spec, creation=creation)
+    return spec
+
+
 @dataclass
 class Cluster:
     """A cache with a clock. Bound pods do not run by themselves: `settle` makes what was decided true."""
@@ -227,7 +234,7 @@ class Cluster:
     def _set(self, spec: Spec) -> None:
         if isinstance(spec, (PodGroupSpec, TaskSpec, QueueSpec)) and not spec.creation:
             self._made += 1
-            spec = replace(spec, creation=float(self._made))
+            spec = dated(spec, float(self._made))
         match spec:
             case NodeSpec():
                 self.cache.set_node(spec)

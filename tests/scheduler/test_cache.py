@@ -11,6 +11,7 @@ from muster.scheduler.specs import Phase, TaskStatus
 from muster.testing import (
     Cluster,
     bindings,
+    dated,
     gang,
     node,
     nodes,
@@ -116,11 +117,11 @@ def test_pods_and_podgroups_may_come_before_their_nodes_and_queues() -> None:
 def test_telling_the_same_twice_changes_nothing_and_wakes_nobody() -> None:
     specs = [*nodes("n", 1, cpu=1), *gang("g", 2), queue("q")]
     cluster = Cluster()
-    dated = [replace(spec, creation=5.0) if hasattr(spec, "creation") else spec for spec in specs]
-    cluster.add(dated)
+    old = [dated(spec, 5.0) for spec in specs]
+    cluster.add(old)
     cluster.cycle()
     before = snapshot(cluster.cache)
-    cluster.add(dated)
+    cluster.add(old)
     assert not cluster.cache.waiting
     assert not cluster.cache.relief
     assert snapshot(cluster.cache) == before

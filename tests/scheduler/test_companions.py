@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from muster.scheduler.specs import Phase, TaskStatus
-from muster.testing import Cluster, bindings, companion, gang, nodes, pod, pod_group, pods, queue, resources
+from muster.testing import Cluster, Spec, bindings, companion, gang, nodes, pod, pod_group, pods, queue, resources
 from tests.scheduler.audit import audit
 
 SUBMITTER = companion(cpu=0.5)
 
 
-def submitter(name: str = "sub", cpu: float = 0.5) -> object:
+def submitter(name: str = "sub", cpu: float = 0.5) -> Spec:
     return pod(name, "g", cpu, role="submittergroup")
 
 
@@ -38,7 +38,7 @@ def test_nobody_takes_the_room_that_is_held_and_the_submitter_gets_it() -> None:
     cluster = started()
     cluster.add(gang("greedy", 1, 0.5))
     assert not cluster.cycle().bindings
-    cluster.add(submitter())  # type: ignore[arg-type]
+    cluster.add(submitter())
     outcome = cluster.cycle()
     assert bindings(outcome) == {"sub": "n-0"}
     assert outcome.pod_groups["default/g"].companions == {}
@@ -47,7 +47,7 @@ def test_nobody_takes_the_room_that_is_held_and_the_submitter_gets_it() -> None:
 
 def test_the_submitter_is_no_member_but_is_counted_among_the_running() -> None:
     cluster = started()
-    cluster.add(submitter())  # type: ignore[arg-type]
+    cluster.add(submitter())
     cluster.settle(cluster.cycle())
     assert cluster.cycle().pod_groups["default/g"].running == 3
     cluster.delete("g-w-0")
@@ -56,14 +56,14 @@ def test_the_submitter_is_no_member_but_is_counted_among_the_running() -> None:
 
 def test_a_submitter_that_failed_finds_its_place_again() -> None:
     cluster = started()
-    cluster.add(submitter())  # type: ignore[arg-type]
+    cluster.add(submitter())
     cluster.settle(cluster.cycle())
     cluster.add(gang("greedy", 1, 0.5))
     cluster.change_pod("sub", status=TaskStatus.FAILED)
     outcome = cluster.cycle()
     assert not outcome.bindings
     assert outcome.pod_groups["default/g"].companions == {"submittergroup": "n-0"}
-    cluster.add(submitter("sub-2"))  # type: ignore[arg-type]
+    cluster.add(submitter("sub-2"))
     assert bindings(cluster.cycle()) == {"sub-2": "n-0"}
     audit(cluster.cache)
 
@@ -83,7 +83,7 @@ def test_the_place_is_found_again_after_a_restart() -> None:
     )
     cluster = Cluster.of(group, pods("g", 2, node="n-0"), nodes("n", 2, cpu=2), gang("greedy", 1, 2))
     assert not cluster.cycle().bindings
-    cluster.add(submitter())  # type: ignore[arg-type]
+    cluster.add(submitter())
     assert bindings(cluster.cycle()) == {"sub": "n-1"}
     audit(cluster.cache)
 
@@ -98,7 +98,7 @@ def test_a_gang_that_was_rolled_back_holds_no_room_for_its_submitter() -> None:
 
 def test_a_submitter_that_exists_already_is_placed_with_its_gang() -> None:
     specs = [*nodes("n", 1, cpu=2.4), *gang("g", 2, companions=[SUBMITTER]), submitter()]
-    cluster = Cluster.of(specs)  # type: ignore[arg-type]
+    cluster = Cluster.of(specs)
     assert not cluster.cycle().bindings
     cluster.add(nodes("m", 1, cpu=0.5))
     assert bindings(cluster.cycle()) == {"g-w-0": "n-0", "g-w-1": "n-0", "sub": "m-0"}
@@ -106,7 +106,7 @@ def test_a_submitter_that_exists_already_is_placed_with_its_gang() -> None:
 
 def test_a_submitter_larger_than_the_place_waits_for_another() -> None:
     cluster = started()
-    cluster.add(submitter(cpu=1.5))  # type: ignore[arg-type]
+    cluster.add(submitter(cpu=1.5))
     assert not cluster.cycle().bindings
     cluster.add(nodes("m", 1, cpu=2))
     assert bindings(cluster.cycle()) == {"sub": "m-0"}

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from muster.scheduler.specs import Phase, TaskStatus
+from muster.scheduler.specs import Phase, PodGroupSpec, TaskStatus
 from muster.testing import Cluster, bindings, evictions, gang, nodes, pod, pod_group, pods, resources
 from tests.scheduler.audit import audit
 
@@ -88,12 +88,12 @@ def test_a_gang_whose_minimum_rose_is_not_a_fragment() -> None:
         pytest.param(pod_group("g", 0, phase=Phase.RUNNING), False, id="the job is done"),
     ],
 )
-def test_after_a_restart_a_fragment_is_told_from_a_gang_that_grows(group: object, evicted: bool) -> None:
+def test_after_a_restart_a_fragment_is_told_from_a_gang_that_grows(group: PodGroupSpec, evicted: bool) -> None:
     cluster = Cluster.of(
         nodes("n", 2, cpu=1),
         group,
         pods("g", 1, node="n-0"),
-        pods("g", 1, first=1, node="n-1"),  # type: ignore[arg-type]
+        pods("g", 1, first=1, node="n-1"),
     )
     cluster.cycle()
     assert bool(cluster.cycle(seconds=60).evictions) is evicted

@@ -51,10 +51,6 @@ def test_violations_look_only_at_what_is_asked_for(
     assert left.violations(limit, request_) == found
 
 
-def test_an_unlimited_reading_passes_over_scalars_that_the_limit_does_not_name() -> None:
-    assert resources(1, gpu=2).violations(resources(1), resources(1, gpu=1), unlimited=True) == []
-
-
 @given(AMOUNTS, AMOUNTS)
 def test_adding_and_taking_away_leaves_no_trace(one: Resources, other: Resources) -> None:
     account = one.clone()

@@ -173,7 +173,10 @@ def reason_of(*specs: Spec | list[Spec], name: str = "g") -> Reason:
             [node("n", taints=[Taint("gpu", "only")]), *gang("g", 1)],
             "room", Code.NOT_ENOUGH_NODES, "untolerated taint {gpu: only}", id="taint",
         ),
-        pytest.param([node("n", unschedulable=True), *gang("g", 1)], "room", Code.NOT_ENOUGH_NODES, "1 node.s. were unsch", id="cordon"),
+        pytest.param(
+            [node("n", unschedulable=True), *gang("g", 1)],
+            "room", Code.NOT_ENOUGH_NODES, "1 node.s. were unschedulable", id="cordon",
+        ),
         pytest.param([*gang("g", 1)], "room", Code.NOT_ENOUGH_NODES, "no nodes", id="no nodes"),
     ],
 )  # fmt: skip

@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from muster.scheduler.conf import DEFAULT, SchedulerConfiguration
 from muster.scheduler.constraints import PodConstraints, Taint, Toleration
 from muster.scheduler.outcome import Outcome
-from muster.scheduler.resources import Resources
 from muster.scheduler.specs import TaskSpec, TaskStatus
-from muster.testing import Cluster, Spec, companion, configuration, node, pod, pod_group, queue, resources
+from muster.testing import Cluster, Spec, companion, configuration, dated, node, pod, pod_group, queue, resources
 
 CONFIGURATIONS = (
     DEFAULT,
@@ -84,12 +83,9 @@ class World:
 
     def cluster(self, order: list[int] | None = None) -> Cluster:
         """A fresh cluster, its objects told in this order."""
-        dated = [
-            replace(spec, creation=float(position // 3 + 1)) if hasattr(spec, "creation") else spec
-            for position, spec in enumerate(self.specs)
-        ]
+        specs = [dated(spec, float(position // 3 + 1)) for position, spec in enumerate(self.specs)]
         cluster = Cluster(configuration=self.configuration)
-        cluster.add([dated[position] for position in order] if order is not None else dated)
+        cluster.add([specs[position] for position in order] if order is not None else specs)
         return cluster
 
 
@@ -189,7 +185,3 @@ class History:
                 cache.remove_task(task.uid)
             elif task.status is TaskStatus.BINDING:
                 cache.set_task(replace(task.spec, status=TaskStatus.RUNNING, node=task.node))
-
-
-def zero() -> Resources:
-    return Resources()

@@ -1,9 +1,8 @@
 """The scheduler's model of the cluster, kept current by small changes.
 
 The engine tells it what the API server says (`set_…`, `remove_…`) and how its own writes went (`bind_failed`, …);
-a cycle moves tasks. Both go through `move`, the one place where a task's status or node changes, so the accounts of
-nodes, jobs, queues and of the cluster are the same whichever way a change came. Every method may be called again with
-the same value, and in any order: a pod may come before its PodGroup, its node, or its queue.
+a cycle moves tasks; the accounts are the same either way. Every method may be called again with the same value, and
+in any order: a pod may come before its PodGroup, its node, or its queue.
 """
 
 from __future__ import annotations
@@ -12,14 +11,12 @@ import dataclasses
 from collections.abc import Callable
 
 from muster.scheduler import companions
-from muster.scheduler.job import NO_CONTRIBUTION, JobInfo
+from muster.scheduler.accounts import Accounts
+from muster.scheduler.job import JobInfo
 from muster.scheduler.node import NodeInfo
-from muster.scheduler.parking import ParkingLot, Relief
-from muster.scheduler.placement import NodeIndex
 from muster.scheduler.queue import DEFAULT, IMPLICIT, QueueInfo
 from muster.scheduler.resources import Resources
 from muster.scheduler.restore import differs_in_status_only, restore_state, status_in
-from muster.scheduler.shapes import ShapeBook
 from muster.scheduler.specs import (
     NodeSpec,
     PodGroupSpec,
@@ -30,36 +27,9 @@ from muster.scheduler.specs import (
 )
 from muster.scheduler.task import TaskInfo
 
-_UNGROUPED = ""
 
-
-class SchedulerCache:
-    """Everything a cycle reads. Changed only on one event loop; a cycle and an event never overlap.
-
-    `total` and `used` are sums over known nodes, `promised` what admitted jobs have reserved. `changed` are the jobs
-    whose status has to be worked out again, `waiting` those that the actions look at, `relief` what got better since
-    the last cycle, `reserving` the jobs that ended it with room promised on nodes. `memory` belongs to the cycle.
-    """
-
-    def __init__(self) -> None:
-        self.nodes: dict[str, NodeInfo] = {}
-        self.tasks: dict[str, TaskInfo] = {}
-        self.jobs: dict[str, JobInfo] = {}
-        self.queues: dict[str, QueueInfo] = {name: QueueInfo(name) for name in IMPLICIT}
-        self.priority_classes: dict[str, PriorityClassSpec] = {}
-        self.total = Resources()
-        self.used = Resources()
-        self.promised = Resources()
-        self.index = NodeIndex()
-        self.shapes = ShapeBook(self.index)
-        self.lot = ParkingLot()
-        self.relief = Relief()
-        self.changed: dict[str, JobInfo] = {}
-        self.waiting: dict[str, JobInfo] = {}
-        self.reserving: set[str] = set()
-        self.memory: object = None
-        self._unsettled: dict[str, JobInfo] = {}
-        self._ungrouped = QueueInfo(_UNGROUPED)
+class SchedulerCache(Accounts):
+    """Everything a cycle reads. Changed only on one event loop; a cycle and an event never overlap."""
 
     # --- nodes ---
 
@@ -89,7 +59,7 @@ class SchedulerCache:
         for task in [task for task in node.tasks.values() if task.companion]:
             self.move(task, TaskStatus.PENDING, None)
             self._touch_task(task)
-        self._drop_if_empty(node)
+        self.drop_if_empty(node)
 
     def _count_node(self, node: NodeInfo, *, known: bool) -> None:
         if node.spec is None:
@@ -97,10 +67,6 @@ class SchedulerCache:
         change = Resources.add if known else Resources.sub
         change(self.total, node.spec.allocatable)
         change(self.used, node.used)
-
-    def _drop_if_empty(self, node: NodeInfo) -> None:
-        if node.spec is None and not node.tasks:
-            self.nodes.pop(node.name, None)
 
     # --- pods ---
 
@@ -135,6 +101,12 @@ class SchedulerCache:
         self._note_relief(task, None)
         self._touch_task(task)
         self._clean_up(task)
+
+    def _touch_task(self, task: TaskInfo) -> None:
+        job = task.job
+        if job is not None:
+            self.touch(job)
+            companions.reconcile(self, job, {})
 
     def bind_failed(self, task_uid: str) -> None:
         """The binding that we sent did not happen: the pod is Pending again."""
@@ -174,10 +146,10 @@ class SchedulerCache:
         if task.job is not None:
             task.job.tasks[task.uid] = task
             task.job.account(task, 1)
-        self._occupy(task, 1)
+        self.occupy(task, 1)
 
     def _detach(self, task: TaskInfo) -> None:
-        self._occupy(task, -1)
+        self.occupy(task, -1)
         job = task.job
         if job is not None:
             job.account(task, -1)
@@ -232,6 +204,7 @@ class SchedulerCache:
             return
         job.spec = None
         companions.reconcile(self, job, {})
+        self.lot.unpark(job)
         job.clear_state()
         self.touch(job)
         self.relief.queues.add(job.queue.name)
@@ -248,6 +221,7 @@ class SchedulerCache:
     def _apply_pod_group(self, job: JobInfo, spec: PodGroupSpec) -> None:
         old, job.spec = job.spec, spec
         if old is None or old.uid != spec.uid:
+            self.lot.unpark(job)
             job.clear_state()
             restore_state(job, spec)
         else:
@@ -280,7 +254,7 @@ class SchedulerCache:
         before.jobs.pop(job.key, None)
         queue.jobs[job.key] = job
         self.relief.queues.add(before.name)
-        self._drop_queue_if_empty(before)
+        self.drop_queue_if_empty(before)
 
     def _set_companion_roles(self, job: JobInfo, roles: frozenset[str]) -> None:
         self._recount(job, lambda: setattr(job, "companion_roles", roles))
@@ -290,16 +264,16 @@ class SchedulerCache:
         tasks = list(job.all_tasks())
         for task in tasks:
             job.account(task, -1)
-        self._contribute(job, withdraw=True)
+        self.contribute(job, withdraw=True)
         change()
         for task in tasks:
             job.account(task, 1)
-        self._unsettled[job.key] = job
+        self.unsettled[job.key] = job
 
     def _job(self, key: str) -> JobInfo:
         job = self.jobs.get(key)
         if job is None:
-            job = self.jobs[key] = JobInfo(key, self._ungrouped)
+            job = self.jobs[key] = JobInfo(key, self.ungrouped)
         return job
 
     def _drop_job_if_empty(self, job: JobInfo) -> None:
@@ -307,22 +281,15 @@ class SchedulerCache:
             self._unlink(job)
 
     def _unlink(self, job: JobInfo) -> None:
-        self._contribute(job, withdraw=True)
+        self.contribute(job, withdraw=True)
         job.queue.jobs.pop(job.key, None)
-        self._drop_queue_if_empty(job.queue)
+        self.drop_queue_if_empty(job.queue)
         self.lot.unpark(job)
-        for shelf in (self.jobs, self.changed, self.waiting, self._unsettled):
+        for shelf in (self.jobs, self.changed, self.waiting, self.unsettled):
             shelf.pop(job.key, None)
         self.reserving.discard(job.key)
 
     # --- queues and priority classes ---
-
-    def queue(self, name: str) -> QueueInfo:
-        """The queue of that name, made when only jobs name it."""
-        queue = self.queues.get(name)
-        if queue is None:
-            queue = self.queues[name] = QueueInfo(name)
-        return queue
 
     def set_queue(self, spec: QueueSpec) -> None:
         """A Queue was added or changed."""
@@ -339,16 +306,12 @@ class SchedulerCache:
             return
         queue.spec = IMPLICIT.get(name)
         self._touch_queue(queue)
-        self._drop_queue_if_empty(queue)
+        self.drop_queue_if_empty(queue)
 
     def _touch_queue(self, queue: QueueInfo) -> None:
         self.relief.queues.update(self.queues)
         for job in queue.jobs.values():
             self.touch(job)
-
-    def _drop_queue_if_empty(self, queue: QueueInfo) -> None:
-        if queue.spec is None and not queue.jobs and queue.name:
-            self.queues.pop(queue.name, None)
 
     def set_priority_class(self, spec: PriorityClassSpec) -> None:
         """A PriorityClass was added or changed."""
@@ -375,88 +338,6 @@ class SchedulerCache:
             return named.value
         defaults = [each for each in self.priority_classes.values() if each.global_default]
         return min(defaults, key=lambda each: (each.value, each.name)).value if defaults else 0
-
-    # --- for the cycle ---
-
-    def move(self, task: TaskInfo, status: TaskStatus, node: str | None) -> None:
-        """Change a task's status and node, and every account with it."""
-        job = task.job
-        if job is not None:
-            job.account(task, -1)
-        same_place = task.node == node and status.holds and task.status.holds
-        same_place = same_place and TaskStatus.RELEASING not in (status, task.status)
-        if not same_place:
-            self._occupy(task, -1)
-        task.status, task.node = status, node
-        if not same_place:
-            self._occupy(task, 1)
-        if job is not None:
-            job.account(task, 1)
-            self._unsettled[job.key] = job
-            self.changed[job.key] = job
-
-    def _occupy(self, task: TaskInfo, sign: int) -> None:
-        """Enter the task in its node's account, or strike it out."""
-        if task.node is None or task.status.finished:
-            return
-        node = self.nodes.get(task.node)
-        if node is None:
-            node = self.nodes[task.node] = NodeInfo(task.node)
-        if sign > 0:
-            node.add(task)
-        else:
-            node.remove(task)
-        if node.spec is not None:
-            self.index.touch(node)
-            if task.status.holds:
-                (Resources.add if sign > 0 else Resources.sub)(self.used, task.spec.request)
-        elif sign < 0:
-            self._drop_if_empty(node)
-
-    def touch(self, job: JobInfo) -> None:
-        """Something about the job itself changed: look at it in the next cycle."""
-        self.changed[job.key] = job
-        self.waiting[job.key] = job
-        self._unsettled[job.key] = job
-        self.lot.unpark(job)
-        job.shape_key = None
-        if job.key in self.reserving:
-            self.reserving.discard(job.key)
-            self.relief.everything = True
-
-    def _touch_task(self, task: TaskInfo) -> None:
-        job = task.job
-        if job is not None:
-            self.touch(job)
-            companions.reconcile(self, job, {})
-
-    def settle(self) -> None:
-        """Bring the promises (`inqueue`, `elastic`, `promised`) up to date with the jobs that changed."""
-        for job in self._unsettled.values():
-            self._contribute(job)
-        self._unsettled.clear()
-
-    def unsettle(self, job: JobInfo) -> None:
-        """The job's phase or reservation changed."""
-        self._unsettled[job.key] = job
-
-    def _contribute(self, job: JobInfo, *, withdraw: bool = False) -> None:
-        before = job.contribution
-        after = NO_CONTRIBUTION if withdraw else job.compute_contribution()
-        job.contribution = after
-        queue = job.queue
-        if before.inqueue != after.inqueue:
-            queue.inqueue.add(after.inqueue)
-            queue.inqueue.sub(before.inqueue)
-            self.relief.queues.add(queue.name)
-        if before.elastic != after.elastic:
-            queue.elastic.add(after.elastic)
-            queue.elastic.sub(before.elastic)
-            self.relief.queues.add(queue.name)
-        if before.promised != after.promised:
-            self.promised.add(after.promised)
-            self.promised.sub(before.promised)
-            self.relief.cluster = True
 
 
 def _placement(spec: TaskSpec) -> tuple[TaskStatus, str | None]:
@@ -493,8 +374,3 @@ def _group_of_one(spec: TaskSpec, key: str) -> PodGroupSpec:
         priority_class=spec.priority_class,
         creation=spec.creation,
     )
-
-
-def replace_status(spec: TaskSpec, status: TaskStatus, node: str | None) -> TaskSpec:
-    """The same pod in another state (for simulators and tests)."""
-    return dataclasses.replace(spec, status=status, node=node)

@@ -40,6 +40,7 @@ def drop(cache: SchedulerCache, job: JobInfo, role: str) -> None:
         cache.move(placeholder, TaskStatus.PENDING, None)
     job.account(placeholder, -1)
     del job.placeholders[role]
+    job.shape_key = None
     cache.shapes.give_back(placeholder.shape)
     cache.unsettle(job)
     cache.relief.queues.add(job.queue.name)
@@ -81,6 +82,7 @@ def _add(cache: SchedulerCache, job: JobInfo, group: PodGroupSpec, companion: Co
     placeholder = TaskInfo(spec, shape, companion=True)
     placeholder.job = job
     job.placeholders[companion.role] = placeholder
+    job.shape_key = None
     job.account(placeholder, 1)
     cache.unsettle(job)
     if node is not None:

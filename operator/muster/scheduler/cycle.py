@@ -79,7 +79,7 @@ def run_cycle(cache: SchedulerCache, configuration: SchedulerConfiguration, now:
 def _remember(cache: SchedulerCache, configuration: SchedulerConfiguration) -> _Memory:
     """The plugins of the last cycle, or new ones when the configuration has changed; then everybody is looked at."""
     memory = cache.memory
-    if isinstance(memory, _Memory) and memory.configuration is configuration:
+    if isinstance(memory, _Memory) and memory.configuration == configuration:
         return memory
     memory = cache.memory = _Memory(configuration, build_framework(configuration), {})
     cache.relief.everything = True

@@ -65,6 +65,7 @@ def release_room_of_the_unplaced(session: Session, job: JobInfo) -> None:
     """A gang without members on nodes holds no room for its companions either."""
     if not job.placeholders or job.ready:
         return
+    job.shape_key = None
     for placeholder in job.placeholders.values():
         if placeholder.node is not None:
             node = session.cache.nodes.get(placeholder.node)

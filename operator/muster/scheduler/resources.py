@@ -170,11 +170,11 @@ class Resources:
         mine = self.scalars
         return all(name in mine and mine[name] <= value for name, value in theirs.items())
 
-    def violations(self, limit: Resources, request: Resources, *, unlimited: bool = False) -> list[str]:
+    def violations(self, limit: Resources, request: Resources) -> list[str]:
         """The dimensions asked for in `request` in which this is more than `limit` (Volcano's third reading).
 
         Only CPU and memory above zero and named scalars above zero are looked at, never `pods`. A scalar missing
-        from `limit` is zero there, or no limit when `unlimited`.
+        from `limit` is zero there.
         """
         found: list[str] = []
         if request.milli_cpu > 0 and self.milli_cpu > limit.milli_cpu:
@@ -182,7 +182,7 @@ class Resources:
         if request.memory > 0 and self.memory > limit.memory:
             found.append(MEMORY)
         for name, asked in request.scalars.items():
-            if asked <= 0 or name == PODS or name not in self.scalars or (unlimited and name not in limit.scalars):
+            if asked <= 0 or name == PODS or name not in self.scalars:
                 continue
             if self.scalars[name] > limit.scalars.get(name, 0):
                 found.append(name)

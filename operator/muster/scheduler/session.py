@@ -114,6 +114,8 @@ class Session:
         """The pod is asked to leave."""
         job = task.job
         task.evicted = before
+        if job is not None:
+            job.shape_key = None
         spec = task.spec
         self.evictions.append(
             Eviction(spec.uid, spec.namespace, spec.name, task.node or "", job.key if job else "", reason, by)

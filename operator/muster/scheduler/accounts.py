@@ -1,0 +1,142 @@
+"""The accounts of the cluster, and the one way to change them.
+
+Nodes, jobs, queues and the cluster's sums are kept current by `move`, whichever way a change came: from the API server
+(SchedulerCache) or from a Statement. What follows from a job's state as a whole (its part in promises) is brought up
+to date by `settle`.
+"""
+
+from __future__ import annotations
+
+from muster.scheduler.job import NO_CONTRIBUTION, JobInfo
+from muster.scheduler.node import NodeInfo
+from muster.scheduler.parking import ParkingLot, Relief
+from muster.scheduler.placement import NodeIndex
+from muster.scheduler.queue import IMPLICIT, QueueInfo
+from muster.scheduler.resources import Resources
+from muster.scheduler.shapes import ShapeBook
+from muster.scheduler.specs import PriorityClassSpec, TaskStatus
+from muster.scheduler.task import TaskInfo
+
+_UNGROUPED = ""
+
+
+class Accounts:
+    """The model's data.
+
+    `total` and `used` are sums over known nodes, `promised` what admitted jobs have reserved. `changed` are the jobs
+    whose status has to be worked out again, `waiting` those that the actions look at, `unsettled` those whose part in
+    promises may be out of date. `relief` is what got better since the last cycle, `reserving` names the jobs that
+    ended it with room promised on nodes. `memory` belongs to the cycle.
+    """
+
+    def __init__(self) -> None:
+        self.nodes: dict[str, NodeInfo] = {}
+        self.tasks: dict[str, TaskInfo] = {}
+        self.jobs: dict[str, JobInfo] = {}
+        self.queues: dict[str, QueueInfo] = {name: QueueInfo(name) for name in IMPLICIT}
+        self.priority_classes: dict[str, PriorityClassSpec] = {}
+        self.total = Resources()
+        self.used = Resources()
+        self.promised = Resources()
+        self.index = NodeIndex()
+        self.shapes = ShapeBook(self.index)
+        self.lot = ParkingLot()
+        self.relief = Relief()
+        self.changed: dict[str, JobInfo] = {}
+        self.waiting: dict[str, JobInfo] = {}
+        self.reserving: set[str] = set()
+        self.memory: object = None
+        self.unsettled: dict[str, JobInfo] = {}
+        self.ungrouped = QueueInfo(_UNGROUPED)
+
+    def move(self, task: TaskInfo, status: TaskStatus, node: str | None) -> None:
+        """Change a task's status and node, and every account with it."""
+        job = task.job
+        if job is not None:
+            job.account(task, -1)
+        same_place = task.node == node and status.holds and task.status.holds
+        same_place = same_place and TaskStatus.RELEASING not in (status, task.status)
+        if not same_place:
+            self.occupy(task, -1)
+        task.status, task.node = status, node
+        if not same_place:
+            self.occupy(task, 1)
+        if job is not None:
+            job.account(task, 1)
+            self.unsettled[job.key] = job
+            self.changed[job.key] = job
+
+    def occupy(self, task: TaskInfo, sign: int) -> None:
+        """Enter the task in its node's account, or strike it out."""
+        if task.node is None or task.status.finished:
+            return
+        node = self.nodes.get(task.node)
+        if node is None:
+            node = self.nodes[task.node] = NodeInfo(task.node)
+        if sign > 0:
+            node.add(task)
+        else:
+            node.remove(task)
+        if node.spec is not None:
+            self.index.touch(node)
+            if task.status.holds:
+                (Resources.add if sign > 0 else Resources.sub)(self.used, task.spec.request)
+        elif sign < 0:
+            self.drop_if_empty(node)
+
+    def touch(self, job: JobInfo) -> None:
+        """Something about the job itself changed: look at it in the next cycle."""
+        self.changed[job.key] = job
+        self.waiting[job.key] = job
+        self.unsettled[job.key] = job
+        self.lot.unpark(job)
+        job.shape_key = None
+        if job.key in self.reserving:
+            self.reserving.discard(job.key)
+            self.relief.everything = True
+
+    def settle(self) -> None:
+        """Bring the promises (`inqueue`, `elastic`, `promised`) up to date with the jobs that changed."""
+        for job in self.unsettled.values():
+            self.contribute(job)
+        self.unsettled.clear()
+
+    def unsettle(self, job: JobInfo) -> None:
+        """The job's phase or reservation changed."""
+        self.unsettled[job.key] = job
+
+    def contribute(self, job: JobInfo, *, withdraw: bool = False) -> None:
+        """Replace the job's part in promises by what it is now, or by nothing."""
+        before = job.contribution
+        after = NO_CONTRIBUTION if withdraw else job.compute_contribution()
+        job.contribution = after
+        queue = job.queue
+        if before.inqueue != after.inqueue:
+            queue.inqueue.add(after.inqueue)
+            queue.inqueue.sub(before.inqueue)
+            self.relief.queues.add(queue.name)
+        if before.elastic != after.elastic:
+            queue.elastic.add(after.elastic)
+            queue.elastic.sub(before.elastic)
+            self.relief.queues.add(queue.name)
+        if before.promised != after.promised:
+            self.promised.add(after.promised)
+            self.promised.sub(before.promised)
+            self.relief.cluster = True
+
+    def queue(self, name: str) -> QueueInfo:
+        """The queue of that name, made when only jobs name it."""
+        queue = self.queues.get(name)
+        if queue is None:
+            queue = self.queues[name] = QueueInfo(name)
+        return queue
+
+    def drop_queue_if_empty(self, queue: QueueInfo) -> None:
+        """Forget a queue that neither exists nor is named by a job."""
+        if queue.spec is None and not queue.jobs and queue.name:
+            self.queues.pop(queue.name, None)
+
+    def drop_if_empty(self, node: NodeInfo) -> None:
+        """Forget a node that neither exists nor is named by a pod."""
+        if node.spec is None and not node.tasks:
+            self.nodes.pop(node.name, None)

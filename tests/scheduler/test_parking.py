@@ -1,0 +1,142 @@
+"""A cycle costs what has changed: parked gangs are not looked at, and what could help one wakes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from muster.scheduler.constraints import PodConstraints
+from muster.scheduler.placement import ShapeView
+from muster.scheduler.specs import PriorityClassSpec, TaskStatus
+from muster.scheduler.task import Shape
+from muster.testing import Cluster, bindings, configuration, gang, node, nodes, pod, pod_group, pods, queue, resources
+
+BASE = configuration("allocate", ["priority", "gang"], ["predicates", "nodeorder"])
+ZONE_A = PodConstraints(node_selector=(("zone", "a"),))
+
+
+def parked(cluster: Cluster) -> set[str]:
+    return {key.partition("/")[2] for key in cluster.cache.lot.jobs}
+
+
+def test_a_refused_gang_is_parked_and_not_looked_at_again() -> None:
+    cluster = Cluster.of(nodes("n", 1, cpu=1), gang("a", 2), gang("b", 2), configuration=BASE)
+    cluster.cycle()
+    assert parked(cluster) == {"a", "b"}
+    assert not cluster.cache.waiting
+    cluster.add(gang("c", 1))
+    assert bindings(cluster.cycle()) == {"c-w-0": "n-0"}
+    assert parked(cluster) == {"a", "b"}
+
+
+def waiting() -> Cluster:
+    """One gang waits for room for a pod of 2 CPU in zone a, on a node where others use 3 of 4."""
+    cluster = Cluster.of(
+        node("n", labels={"zone": "a"}),
+        node("elsewhere", cpu=1),
+        pod("small", node="n", cpu=1, ours=False),
+        pod("large", node="n", cpu=2, ours=False),
+        queue("q", capability=resources(8)),
+        gang("g", 1, 2, queue="q", scheduling=ZONE_A),
+        configuration=BASE,
+    )
+    cluster.cycle()
+    assert parked(cluster) == {"g"}
+    return cluster
+
+
+@pytest.mark.parametrize(
+    ("happens", "wakes"),
+    [
+        pytest.param(lambda c: c.delete("large"), True, id="enough is freed"),
+        pytest.param(lambda c: c.change_pod("large", status=TaskStatus.SUCCEEDED), True, id="a pod finishes"),
+        pytest.param(lambda c: c.change_pod("large", status=TaskStatus.RELEASING), True, id="a pod is leaving"),
+        pytest.param(lambda c: c.add(node("m", labels={"zone": "a"})), True, id="a node comes"),
+        pytest.param(lambda c: c.add(node("n", cpu=9, labels={"zone": "a"})), True, id="the node grows"),
+        pytest.param(lambda c: c.add(node("elsewhere", cpu=9, labels={"zone": "a"})), True, id="a node is relabelled"),
+        pytest.param(lambda c: c.add(pod("g-w-0", "g", 0.5)), True, id="the pod changes"),
+        pytest.param(lambda c: c.add(pod_group("g", 1)), True, id="the PodGroup changes"),
+        pytest.param(lambda c: c.delete("small"), True, id="just enough together with what is idle"),
+        pytest.param(lambda c: c.add(node("m", cpu=1, labels={"zone": "a"})), False, id="a node too small comes"),
+        pytest.param(lambda c: c.add(node("m", cpu=9)), False, id="a node elsewhere comes"),
+        pytest.param(lambda c: c.add(gang("other", 1, 0.5)), False, id="another gang comes"),
+        pytest.param(lambda c: c.add(pod("more", node="elsewhere", cpu=1, ours=False)), False, id="a pod is bound"),
+    ],
+)
+def test_a_parked_gang_wakes_for_what_could_help_it(happens: Callable[[Cluster], None], wakes: bool) -> None:
+    cluster = waiting()
+    tried = cluster.cache.jobs["default/g"]
+    happens(cluster)
+    before = tried.parked
+    cluster.cycle()
+    assert (tried.parked is not before or before is None) is wakes
+
+
+def test_a_gang_short_of_quota_wakes_when_its_queue_frees_some() -> None:
+    cluster = Cluster.of(nodes("n", 2), queue("q", capability=resources(2)), configuration=BASE)
+    cluster.add(gang("a", 1, queue="q"), gang("g", 2, queue="q"))
+    cluster.settle(cluster.cycle())
+    cluster.cycle()
+    assert parked(cluster) == {"g"}
+    cluster.delete("a-w-0")
+    assert len(cluster.cycle().bindings) == 2
+
+
+def test_a_gang_short_of_quota_wakes_when_the_cap_rises() -> None:
+    cluster = Cluster.of(
+        nodes("n", 2), queue("q", capability=resources(1)), gang("g", 2, queue="q"), configuration=BASE
+    )
+    cluster.cycle()
+    cluster.add(replace(queue("q", capability=resources(2)), creation=9.0))
+    assert len(cluster.cycle().bindings) == 2
+
+
+def test_a_gang_that_waits_for_admission_wakes_when_the_cluster_frees_resources() -> None:
+    cluster = Cluster.of(node("n", cpu=10), pod("x", node="n", cpu=10, ours=False), gang("g", 3))
+    cluster.cycle()
+    assert parked(cluster) == {"g"}
+    cluster.delete("x")
+    assert len(cluster.cycle().bindings) == 3
+
+
+def test_a_new_configuration_wakes_everybody() -> None:
+    cluster = Cluster.of(nodes("n", 1), pod_group("g", 1), pods("g", 1, 0), configuration=BASE)
+    cluster.cycle()
+    cluster.configuration = configuration("allocate, backfill", ["gang"])
+    assert len(cluster.cycle().bindings) == 1
+
+
+def test_a_changed_priority_class_is_believed() -> None:
+    cluster = Cluster.of(nodes("n", 1, cpu=1), PriorityClassSpec("p", 1), configuration=BASE)
+    cluster.add(gang("old", 1, 2), gang("g", 1, 2, priority_class="p"))
+    cluster.cycle()
+    cluster.add(PriorityClassSpec("p", 5))
+    assert cluster.cache.jobs["default/g"].priority == 5
+    cluster.cache.remove_priority_class("p")
+    assert cluster.cache.jobs["default/g"].priority == 0
+    cluster.add(PriorityClassSpec("usual", 3, global_default=True))
+    assert cluster.cache.jobs["default/old"].priority == 3
+
+
+def test_gangs_of_one_shape_are_tried_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = Cluster.of(nodes("n", 1, cpu=1), *[gang(f"g{index}", 2) for index in range(20)], configuration=BASE)
+    asked: list[Shape] = []
+    survey = cluster.cache.index.view
+
+    def note(shape: Shape) -> ShapeView:
+        asked.append(shape)
+        return survey(shape)
+
+    monkeypatch.setattr(cluster.cache.index, "view", note)
+    cluster.cycle()
+    assert len(parked(cluster)) == 20
+    assert len(asked) <= 4, "two placements and one look at all nodes"
+
+
+def test_an_idle_cycle_looks_at_no_gang(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = Cluster.of(nodes("n", 1, cpu=1), *[gang(f"g{index}", 2) for index in range(20)], configuration=BASE)
+    cluster.cycle()
+    monkeypatch.setattr(cluster.cache.index, "view", lambda shape: pytest.fail(f"looked for {shape}"))
+    assert not cluster.cycle().pod_groups
