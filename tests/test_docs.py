@@ -1,0 +1,36 @@
+"""What the documents say about names in the code is true."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from muster.scheduler.reasons import Code
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+ROW = re.compile(r"^\| (\w+) \| `(\w+)` \|", re.MULTILINE)
+LINK = re.compile(r"\]\((?!https?:)([^)#]+)\)")
+TARGET = re.compile(r"^([a-z][a-z0-9-]*):", re.MULTILINE)
+
+
+def test_every_reason_is_documented_with_its_class_and_no_other() -> None:
+    documented = {code: kind for kind, code in ROW.findall((REPOSITORY / "docs" / "reasons.md").read_text())}
+    assert documented == {code.value: code.reason_class.value for code in Code}
+
+
+@pytest.mark.parametrize(
+    "document", ["README.md", "CONTRIBUTING.md", *sorted(f"docs/{p.name}" for p in REPOSITORY.glob("docs/*.md"))]
+)
+def test_links_between_documents_lead_somewhere(document: str) -> None:
+    folder = (REPOSITORY / document).parent
+    broken = [link for link in LINK.findall((REPOSITORY / document).read_text()) if not (folder / link).exists()]
+    assert broken == []
+
+
+@pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md"])
+def test_every_make_target_that_a_document_names_exists(document: str) -> None:
+    targets = set(TARGET.findall((REPOSITORY / "Makefile").read_text()))
+    named = set(re.findall(r"make ([a-z][a-z-]+)", (REPOSITORY / document).read_text())) - {"it"}
+    assert named <= targets
