@@ -18,12 +18,13 @@ from tests.cluster.versions import RAY
 from tests.ray.cutting_proxy import CuttingProxy
 from tests.ray.local_ray import RayHead
 
-DEADLINE = 60.0
+DEADLINE = 180.0
+"""Seconds; Ray starts several processes for each job, which takes its time on a busy machine."""
 
 
 @pytest.fixture
 async def client(ray_head: RayHead) -> AsyncIterator[RayJobsClient]:
-    async with RayJobsClient(ray_head.url) as client:
+    async with RayJobsClient(ray_head.url, timeout=60) as client:
         yield client
 
 
@@ -91,7 +92,7 @@ async def test_a_submission_whose_answer_is_lost_is_found_by_its_id(proxy: Cutti
     ran = tmp_path / "ran"
     submission = Submission(new_id(), f"echo x >> {ran}")
     proxy.lose_next_answer = True
-    async with RayJobsClient(f"http://{proxy.address}") as client:
+    async with RayJobsClient(f"http://{proxy.address}", timeout=60) as client:
         assert await client.submit(submission) == submission.submission_id
         await ended(client, submission.submission_id)
     assert proxy.answers_lost == 1
@@ -131,7 +132,7 @@ async def test_the_stream_gives_the_whole_log_from_its_beginning_and_ends(client
 async def test_a_stream_that_breaks_says_so(proxy: CuttingProxy) -> None:
     proxy.cut_streams = [2000]
     pieces: list[str] = []
-    async with RayJobsClient(f"http://{proxy.address}") as client:
+    async with RayJobsClient(f"http://{proxy.address}", timeout=60) as client:
         submission_id = await client.submit(Submission(new_id(), "seq 3000; sleep 2"))
         with pytest.raises(DashboardUnreachable, match="log stream"):
             await client.tail(submission_id, pieces.append)
@@ -141,7 +142,7 @@ async def test_a_stream_that_breaks_says_so(proxy: CuttingProxy) -> None:
 
 async def test_a_dashboard_that_is_not_there_is_unreachable(proxy: CuttingProxy) -> None:
     await proxy.close()
-    async with RayJobsClient(f"http://{proxy.address}") as client:
+    async with RayJobsClient(f"http://{proxy.address}", timeout=60) as client:
         with pytest.raises(DashboardUnreachable, match="GET /api/gcs_healthz"):
             await client.health()
         with pytest.raises(DashboardUnreachable):

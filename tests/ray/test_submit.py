@@ -127,7 +127,7 @@ async def test_a_job_that_fails_ends_with_1(ray_head: RayHead) -> None:
 async def test_a_job_that_is_stopped_by_somebody_ends_with_1(ray_head: RayHead) -> None:
     submission = Submission(new_id(), "sleep 600")
     async with (
-        RayJobsClient(ray_head.url) as client,
+        RayJobsClient(ray_head.url, timeout=60) as client,
         submitting(ray_head.address, submission.to_json()) as submitter,
     ):
         await submitter.says("is RUNNING")
@@ -216,7 +216,7 @@ async def test_a_dashboard_that_never_comes_up_ends_with_3_and_no_job(proxy: Cut
     done = await submit(proxy.address, "x", "--dashboard-timeout", "1", submission_id=submission_id)
     assert done.status == 3
     assert "did not take job" in done.said
-    async with RayJobsClient(ray_head.url) as client:
+    async with RayJobsClient(ray_head.url, timeout=60) as client:
         with pytest.raises(JobNotFound):
             await client.get(submission_id)
 
@@ -228,7 +228,7 @@ async def test_a_signal_ends_the_submitter_and_leaves_the_job_running(
     go_on = tmp_path / "go-on"
     entrypoint = f"until test -e {go_on}; do sleep 0.1; done"
     submission = Submission(new_id(), entrypoint)
-    async with RayJobsClient(ray_head.url) as client:
+    async with RayJobsClient(ray_head.url, timeout=60) as client:
         async with submitting(ray_head.address, submission.to_json()) as submitter:
             await submitter.says("is RUNNING")
             submitter.process.send_signal(number)
