@@ -10,6 +10,7 @@ from typing import Any, cast
 import msgspec
 import pytest
 
+from muster.engine.configuration_source import FixedConfiguration
 from muster.engine.engine import Engine, EngineInformers
 from muster.kube.events import ObjectReference
 from muster.kube.malformed import MalformedObject
@@ -41,6 +42,13 @@ class StubInformer(Store[ApiObject]):
         return super().get("/".join(part for part in key if part))
 
 
+class StubConfiguration(FixedConfiguration):
+    """A configuration that changes, or is refused, when a test says so."""
+
+    async def watch(self, changed: Callable[[], None], refused: Callable[[str], None]) -> None:
+        self.changed, self.refused = changed, refused
+
+
 class Setting:
     """An engine among stubs, and the events that it had recorded."""
 
@@ -51,7 +59,16 @@ class Setting:
         informers = EngineInformers(*cast(list[Any], self.informers))
         self.clock = ManualClock()
         stub = cast(Any, self)
-        self.engine = Engine(stub, informers, stub, clock=self.clock, sync_deadline=0.05)
+        self.configuration = StubConfiguration()
+        self.engine = Engine(
+            stub,
+            informers,
+            stub,
+            clock=self.clock,
+            configuration_source=self.configuration,
+            itself=ObjectReference("v1", "Pod", "muster", "muster-0", "u"),
+            sync_deadline=0.05,
+        )
 
     def event(self, about: ObjectReference, kind: str, reason: str, message: str, action: str) -> None:
         self.events.append((about.name, message))
@@ -142,3 +159,20 @@ async def test_a_model_in_doubt_ends_the_engine_with_the_model_s_own_error() -> 
     with pytest.raises(BaseExceptionGroup) as caught:
         await task
     assert caught.group_contains(ArithmeticError, match="don't add up")
+
+
+async def test_a_new_configuration_starts_a_cycle_and_a_refused_one_is_told() -> None:
+    setting = Setting()
+    setting.sync()
+    task = asyncio.create_task(setting.engine.run())
+    await setting.clock.advance(1)
+    assert setting.engine.execution is not None
+    assert setting.engine.execution.loop.cycles == 1
+    setting.configuration.changed()
+    await setting.clock.advance(1)
+    assert setting.engine.execution.loop.cycles == 2
+    setting.configuration.refused("actions: unknown action dance")
+    assert setting.events == [("muster-0", "actions: unknown action dance")]
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task

@@ -18,7 +18,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import Any, Final
 
 from muster.engine.backoff import Backoff
 from muster.engine.clock import Clock
@@ -30,6 +30,8 @@ from muster.kube.resource import PODS
 from muster.scheduler.outcome import Binding
 
 logger = logging.getLogger(__name__)
+
+_SETBACKS_REMEMBERED: Final = 1000
 
 
 class Landing(Enum):
@@ -132,9 +134,14 @@ class Binder:
         elif landing is Landing.LOST:
             logger.info("%s/%s is gone or bound elsewhere", binding.namespace, binding.pod)
         else:
-            self._setbacks[binding.task_uid] = setbacks + 1
+            self._remember_setback(binding.task_uid, setbacks + 1)
             logger.warning("%s/%s was not bound to %s: %s", binding.namespace, binding.pod, binding.node, complaint)
             self._failed(binding, complaint)
+
+    def _remember_setback(self, uid: str, count: int) -> None:
+        if len(self._setbacks) >= _SETBACKS_REMEMBERED:  # pods that are gone leave theirs behind
+            del self._setbacks[next(iter(self._setbacks))]
+        self._setbacks[uid] = count
 
     async def _try_until_known(self, binding: Binding) -> tuple[Landing, str]:
         """Try until bound, lost, or shown unbound after the last try; the second value says what went wrong."""
