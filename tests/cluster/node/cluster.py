@@ -147,9 +147,9 @@ class NodeCluster:
         with self.steps.step(f"Loading {tag} into the workers"):
             self._kind("load", "docker-image", tag, f"--nodes={','.join(self._workers())}")
 
-    def load_archive(self, archive: Path) -> None:
-        """Copy an image from its archive to the workers."""
-        with self.steps.step(f"Loading {archive.parent.parent.name} into the workers"):
+    def load_archive(self, archive: Path, *, title: str | None = None) -> None:
+        """Copy an image from its archive to the workers; `title` says in the progress what it is."""
+        with self.steps.step(f"Loading {title or archive} into the workers"):
             self._kind("load", "image-archive", archive, f"--nodes={','.join(self._workers())}")
 
     def export_logs(self, folder: Path) -> None:
@@ -164,7 +164,7 @@ class NodeCluster:
         with self.steps.step(f"Creating the kind cluster {self.name}"):
             self._kind("create", "cluster", f"--config={CONFIGURATION}", *image)
         if self.supply.ray_archive:
-            self.load_archive(self.supply.ray_archive)
+            self.load_archive(self.supply.ray_archive, title=self.ray_image)
         else:
             self.load_image(self.ray_image)
         self._wait_ready()

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
 from tests.cluster.process import CommandFailedError, run
+
+_OTHERS_KEPT = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +54,13 @@ class Docker:
         except CommandFailedError:
             return None
 
-    def forget_others(self, tag: str) -> None:
-        """Remove images of the same name with other tags: for an engine of our own, whose data would grow for ever."""
-        present = self.run("image", "ls", "--format", "{{.Repository}}:{{.Tag}}", tag.rpartition(":")[0]).split()
-        for old in sorted(set(present) - {tag}):
-            self.run("image", "rm", old)
+    def forget_old(self, tag: str) -> None:
+        """Remove images of the same name but for a few: for an engine of our own, whose data would grow for ever.
+
+        The newest stay, since another run may be about to use them, and so do those that a container is made of.
+        """
+        listed = self.run("image", "ls", "--format", "{{.Repository}}:{{.Tag}}", tag.rpartition(":")[0]).split()
+        for old in [other for other in listed if other != tag][_OTHERS_KEPT:]:
+            with contextlib.suppress(CommandFailedError):
+                self.run("image", "rm", old)
         self.run("image", "prune", "--force")

@@ -54,7 +54,7 @@ def build_image(docker: Docker, base_image: str, *, cache: Cache, steps: Steps) 
             build = ("build", "--quiet", "--tag", tag, "--build-arg", f"BASE_IMAGE={base_image}", context)
             docker.run(*build, **builder)
         if docker.host is not None:
-            docker.forget_others(tag)
+            docker.forget_old(tag)
     return tag
 
 

@@ -73,6 +73,9 @@ def missing_packages() -> Missing | None:
 
 def install_packages(steps: Steps) -> None:
     """Install the Debian packages that are missing; raises PrerequisiteError if that is not possible."""
+    if _SYSTEM_PATH not in os.environ.get("PATH", ""):
+        # A root shell may have a user's PATH, without the folders of root's programs.
+        os.environ["PATH"] = os.environ.get("PATH", "") + _SYSTEM_PATH
     packages = missing_packages()
     if packages is None:
         return

@@ -133,7 +133,7 @@ class BuiltSupply:
         if self.docker.image_id(tag) is None:
             with self._steps.step(f"Loading {tag} into the engine"):
                 self.docker.run("load", "--quiet", "--input", archive)
-                self.docker.forget_others(tag)
+                self.docker.forget_old(tag)
 
 
 def make_supply(cache: Cache, steps: Steps, *, public: bool) -> Supply:
