@@ -14,6 +14,7 @@ from muster.testing import (
     Cluster,
     Spec,
     bindings,
+    companion,
     configuration,
     dated,
     gang,
@@ -233,3 +234,29 @@ def test_queues_take_turns_by_share() -> None:
         *[spec for index in range(3) for spec in gang(f"b{index}", 1, queue="b")],
     ]
     assert queue_turns(specs) == ["a0", "b0", "a1", "b1"]
+
+
+@pytest.mark.parametrize(
+    ("specs", "where"),
+    [
+        pytest.param(
+            [node("a", cpu=4), node("b", cpu=2), pod_group("g", 2), pod("head", "g", 2), pod("worker", "g", 4)],
+            {"head": "b", "worker": "a"},
+            id="the head would spread to the only node that holds the worker",
+        ),
+        pytest.param(
+            [*nodes("n", 2), pod_group("g", 4), pod("a", "g", 1), pod("b", "g", 1), pod("c", "g", 3), pod("d", "g", 3)],
+            {"a": "n-0", "b": "n-1", "c": "n-0", "d": "n-1"},
+            id="two small and two large fill two nodes",
+        ),
+        pytest.param(
+            [node("a", cpu=2), node("b", cpu=2), *gang("g", 2, 1, companions=[companion(cpu=2)])],
+            {"g-w-0": "b", "g-w-1": "b"},
+            id="the submitter too",
+        ),
+    ],
+)
+def test_a_gang_that_just_fits_is_placed(specs: list[Spec], where: dict[str, str]) -> None:
+    outcome = Cluster.of(specs, configuration=BASE).cycle()
+    assert bindings(outcome).keys() == where.keys()
+    assert sorted(bindings(outcome).values()) == sorted(where.values())

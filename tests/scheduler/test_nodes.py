@@ -20,8 +20,8 @@ from muster.scheduler.constraints import (
 )
 from muster.scheduler.node import NodeInfo
 from muster.scheduler.placement import NodeIndex, fits
-from muster.scheduler.plugins import drf, nodeorder
-from muster.scheduler.resources import Resources
+from muster.scheduler.plugins import nodeorder
+from muster.scheduler.resources import Resources, dominant_share
 from muster.scheduler.shapes import ShapeBook
 from muster.scheduler.task import Shape
 from muster.testing import Cluster, Spec, bindings, gang, node, nodes, pod, resources
@@ -141,9 +141,9 @@ def test_a_label_that_a_pod_mentions_later_tells_nodes_apart_from_then_on() -> N
 
 def test_a_dominant_share_is_the_largest() -> None:
     whole = resources(10, 100, gpu=4)
-    assert drf.dominant_share(resources(1, 50, gpu=1), whole) == 0.5
-    assert drf.dominant_share(resources(1, gpu=3), whole) == 0.75
-    assert drf.dominant_share(resources(), Resources()) == 0
+    assert dominant_share(resources(1, 50, gpu=1), whole) == 0.5
+    assert dominant_share(resources(1, gpu=3), whole) == 0.75
+    assert dominant_share(resources(), Resources()) == 0
 
 
 CHANGES = st.lists(

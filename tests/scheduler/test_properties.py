@@ -11,14 +11,15 @@ from muster.scheduler.cache import SchedulerCache
 from muster.scheduler.cycle import _remember
 from muster.scheduler.outcome import Outcome
 from muster.scheduler.queue import limits
+from muster.scheduler.repair import is_broken
 from muster.scheduler.resources import total
 from muster.scheduler.session import Session
-from muster.scheduler.specs import TaskStatus
+from muster.scheduler.specs import Phase, TaskStatus
 from muster.testing import Cluster
 from tests.scheduler.audit import all_tasks, audit, snapshot
 from tests.scheduler.worlds import STEPS, History, Step, World, worlds
 
-PROFILE = settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+PROFILE = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 
 
 def assert_gangs_are_whole(cache: SchedulerCache, outcome: Outcome) -> None:
@@ -146,6 +147,28 @@ def test_no_parked_gang_could_be_placed(world: World, steps: list[Step]) -> None
         history.cluster.cache.touch(job)
     outcome = history.cluster.cycle()
     assert not outcome.bindings
+
+
+@PROFILE
+@given(worlds(), st.lists(STEPS, max_size=10))
+def test_no_fragment_outlives_the_time_for_repair_and_no_reservation_the_time_for_admission(
+    world: World, steps: list[Step]
+) -> None:
+    """P1 and P7: whatever happened, when it is quiet for long enough nothing is held in vain."""
+    history = History(world.cluster())
+    history.cluster.cycle()
+    for step in steps:
+        history.play(step)
+    settle(history)
+    for _ in range(2):
+        history.cluster.now += 301
+        settle(history)
+    for job in history.cluster.cache.jobs.values():
+        assert not is_broken(job), job.key
+        if not job.is_ready() and job.phase is Phase.INQUEUE:
+            assert job.contribution.inqueue.is_empty(), job.key
+            assert job.contribution.promised.is_empty(), job.key
+    audit(history.cluster.cache)
 
 
 def settle(history: History) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from muster.scheduler.job import JobInfo
-from muster.scheduler.placing import Attempt, gang_key, place_gang
+from muster.scheduler.placing import Attempt, find_places, gang_key
 from muster.scheduler.queue import capability_reason
 from muster.scheduler.reasons import Code, NearMiss, Reason, ReasonClass, Wake
 from muster.scheduler.resources import PODS, Resources, format_amount, total
@@ -136,7 +136,7 @@ def look_beyond_quota(session: Session, job: JobInfo) -> None:
     key = gang_key(job)
     survey = session.surveys.get(key)
     if survey is None:
-        survey = session.surveys[key] = place_gang(session, job, session.sort_tasks(pending), quota=False)
+        survey = session.surveys[key] = find_places(session, job, session.sort_tasks(pending), quota=False)
         survey.statement.discard()
     if not survey.short:
         return

@@ -39,7 +39,8 @@ class NodeInfo:
     @property
     def allocatable(self) -> Resources:
         """What the node has for pods."""
-        return self.spec.allocatable if self.spec else _NOTHING
+        spec = self.spec
+        return _NOTHING if spec is None else spec.allocatable
 
     @property
     def labels(self) -> Mapping[str, str]:

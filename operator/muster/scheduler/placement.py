@@ -17,7 +17,7 @@ from heapq import heappop, heappush, heapreplace
 
 from muster.scheduler.constraints import NODE_NAME_FIELD
 from muster.scheduler.node import NodeInfo
-from muster.scheduler.resources import PODS, Resources
+from muster.scheduler.resources import PODS, Resources, dominant_share
 from muster.scheduler.specs import NodeSpec
 from muster.scheduler.task import Shape
 
@@ -282,6 +282,16 @@ class ShapeView:
     def best_later(self) -> NodeInfo | None:
         """The best node on which it fits once the leaving pods are gone."""
         return self._later.top()
+
+    def tightest(self) -> NodeInfo | None:
+        """The node on which the task fits now and that would be fullest with it; costs a look at every bucket."""
+        found: tuple[float, str, Bucket] | None = None
+        for bucket in self._index.filled_buckets():
+            if self.refusal(bucket.make) is None and fits(self.shape, bucket.idle):
+                rest = dominant_share(bucket.idle.minus(self.shape.request), bucket.make.sample.allocatable)
+                candidate = (rest, bucket.first() or "", bucket)
+                found = candidate if found is None else min(found, candidate, key=lambda each: each[:2])
+        return found[2].members[found[1]] if found else None
 
     def refusal(self, make: Make) -> str | None:
         """Why no node of this make will do, whatever is free."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from muster.scheduler.reasons import Reason
+from muster.scheduler.resources import dominant_share
 from muster.scheduler.statement import Statement
 from muster.scheduler.task import TaskInfo
 
@@ -77,6 +78,41 @@ def place_gang(session: Session, job: JobInfo, tasks: Iterable[TaskInfo], *, quo
         if attempt.placed >= need and session.job_ready(job):
             attempt.complete = place_companions(session, job, attempt, quota=quota)
             break
+    return attempt
+
+
+def find_places(session: Session, job: JobInfo, tasks: list[TaskInfo], *, quota: bool = True) -> Attempt:
+    """Place a gang: spread by score, or, where that leaves a member out, packed as tightly as it goes.
+
+    Spreading can put a small member on the only node that would have held a large one; a gang that just fits must
+    not wait for ever because of that.
+    """
+    attempt = place_gang(session, job, tasks, quota=quota)
+    if attempt.complete or not attempt.short or attempt.denied or attempt.later or len(tasks) != attempt.need:
+        return attempt
+    everybody = [*tasks, *job.companions_pending()]
+    if len({task.shape.id for task in everybody}) < 2:
+        return attempt
+    attempt.statement.discard()
+    if all(session.cache.index.view(task.shape).best() is not None for task in attempt.short.values()):
+        packed = _pack_gang(session, job, everybody, quota=quota)
+        if packed.complete:
+            return packed
+        packed.statement.discard()
+    return attempt
+
+
+def _pack_gang(session: Session, job: JobInfo, tasks: list[TaskInfo], *, quota: bool) -> Attempt:
+    """Place the largest first, each on the node that it fills best."""
+    attempt = Attempt(session.statement(), max(1, job.min_member - job.ready))
+    whole = session.cache.total
+    for task in sorted(tasks, key=lambda each: (-dominant_share(each.request, whole), each.order)):
+        node = session.cache.index.view(task.shape).tightest()
+        if node is None or (quota and session.allocatable(job.queue, task.request) is not None):
+            return attempt
+        attempt.statement.allocate(task, node)
+        attempt.placed += 1
+    attempt.complete = session.job_ready(job)
     return attempt
 
 

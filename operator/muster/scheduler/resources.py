@@ -161,14 +161,15 @@ class Resources:
         """
         if self.milli_cpu > other.milli_cpu or self.memory > other.memory:
             return False
-        theirs = other.scalars
-        if missing is Missing.ZERO:
-            for name, value in self.scalars.items():
-                if value > theirs.get(name, 0):
-                    return False
-            return all(value >= 0 or name in self.scalars for name, value in theirs.items())
-        mine = self.scalars
-        return all(name in mine and mine[name] <= value for name, value in theirs.items())
+        mine, theirs = self.scalars, other.scalars
+        if missing is Missing.INFINITE:
+            return all(name in mine and mine[name] <= value for name, value in theirs.items())
+        for name, value in mine.items():
+            if value > theirs.get(name, 0):
+                return False
+        if min(theirs.values(), default=0) >= 0:
+            return True
+        return all(value >= 0 or name in mine for name, value in theirs.items())
 
     def violations(self, limit: Resources, request: Resources) -> list[str]:
         """The dimensions asked for in `request` in which this is more than `limit` (Volcano's third reading).
@@ -202,6 +203,16 @@ def share(part: int, whole: int) -> float:
     if whole <= 0:
         return 1.0 if part > 0 else 0.0
     return part / whole
+
+
+def dominant_share(allocated: Resources, whole: Resources) -> float:
+    """The largest share that `allocated` is of `whole`, over the dimensions of `whole`."""
+    largest = max(share(allocated.milli_cpu, whole.milli_cpu), share(allocated.memory, whole.memory))
+    for name, value in whole.scalars.items():
+        part = allocated.scalars.get(name)
+        if part:
+            largest = max(largest, share(part, value))
+    return largest
 
 
 def format_amount(dimension: str, value: int) -> str:

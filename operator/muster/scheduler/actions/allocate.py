@@ -13,7 +13,7 @@ from muster.scheduler.actions.order import TurnOrder
 from muster.scheduler.eligibility import obstacle_to_placement
 from muster.scheduler.explain import refusal_reasons, waiting_for_release
 from muster.scheduler.job import JobInfo
-from muster.scheduler.placing import Attempt, gang_key, place_companions, place_gang
+from muster.scheduler.placing import Attempt, find_places, gang_key, place_companions, place_gang
 from muster.scheduler.queue import QueueInfo
 from muster.scheduler.session import Session
 from muster.scheduler.specs import Phase
@@ -83,7 +83,7 @@ def _allocate_job(session: Session, job: JobInfo, sheet: list[TaskInfo]) -> bool
         return False
     if job.is_ready():
         return _grow(session, job, sheet, key)
-    attempt = place_gang(session, job, reversed(sheet))
+    attempt = find_places(session, job, sheet[::-1])
     if attempt.complete:
         chosen = set(attempt.statement.tasks)
         attempt.statement.commit()
@@ -135,8 +135,8 @@ def _refuse_rest(session: Session, queue: QueueInfo, jobs: list[JobInfo]) -> Non
         attempt = session.attempts.get(key)
         if attempt is None:
             attempt = Attempt(session.statement(), max(1, job.min_member - job.ready))
-            for task in job.pending.values():
-                objection = session.allocatable(queue, task.request) if task.schedulable else None
+            for task in session.sort_tasks(task for task in job.pending.values() if task.schedulable):
+                objection = session.allocatable(queue, task.request)
                 if objection is not None:
                     attempt.denied[task.shape.id] = objection
             session.attempts[key] = attempt

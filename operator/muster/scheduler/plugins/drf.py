@@ -9,21 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from muster.scheduler.framework import ExtensionPoints, Plugin
-from muster.scheduler.resources import Resources, share
+from muster.scheduler.resources import dominant_share
 
 if TYPE_CHECKING:
     from muster.scheduler.job import JobInfo
     from muster.scheduler.session import Session
-
-
-def dominant_share(allocated: Resources, whole: Resources) -> float:
-    """The largest share of any resource that the cluster has."""
-    largest = max(share(allocated.milli_cpu, whole.milli_cpu), share(allocated.memory, whole.memory))
-    for name, value in whole.scalars.items():
-        part = allocated.scalars.get(name)
-        if part:
-            largest = max(largest, share(part, value))
-    return largest
 
 
 def _job_share(session: Session, job: JobInfo) -> float:

@@ -13,7 +13,6 @@ from typing import Any, ClassVar
 from muster.scheduler.framework import ExtensionPoints, Plugin
 from muster.scheduler.node import NodeInfo
 from muster.scheduler.plugins.arguments import integer, only
-from muster.scheduler.resources import CPU, MEMORY
 from muster.scheduler.task import Shape
 
 MAX_SCORE = 100
@@ -53,10 +52,13 @@ def balanced_allocation(shape: Shape, node: NodeInfo) -> int:
     """How alike the used parts of CPU, memory and (when asked for) GPU would be."""
     allocatable, used, request = node.allocatable, node.used, shape.request
     fractions: list[float] = []
-    for name in (CPU, MEMORY, _GPU):
-        capacity = allocatable.get(name)
-        if capacity > 0 and (name != _GPU or request.get(name)):
-            fractions.append(min(1.0, (used.get(name) + request.get(name)) / capacity))
+    if allocatable.milli_cpu > 0:
+        fractions.append(min(1.0, (used.milli_cpu + request.milli_cpu) / allocatable.milli_cpu))
+    if allocatable.memory > 0:
+        fractions.append(min(1.0, (used.memory + request.memory) / allocatable.memory))
+    if request.scalars.get(_GPU) and allocatable.scalars.get(_GPU):
+        asked = used.scalars.get(_GPU, 0) + request.scalars[_GPU]
+        fractions.append(min(1.0, asked / allocatable.scalars[_GPU]))
     return int((1.0 - _deviation(fractions)) * MAX_SCORE)
 
 
