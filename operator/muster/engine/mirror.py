@@ -17,7 +17,7 @@ from muster.engine.pod_specs import task_spec
 from muster.engine.podgroup_specs import malformed_pod_group_spec, pod_group_spec
 from muster.engine.queue_specs import priority_class_spec, queue_spec
 from muster.engine.references import reference
-from muster.engine.reflection import Reflection
+from muster.engine.reflection import Listener, Reflection
 from muster.kube.events import EventRecorder, ObjectReference
 from muster.kube.informer import Informer, MalformedObject
 from muster.kube.objects import ApiObject, Node, Pod, PodGroup, PriorityClass, Queue
@@ -62,45 +62,27 @@ class Mirror:
         gate: str,
     ) -> None:
         self._recorder = recorder
-        self._wake = wake
+        listener = Listener(wake, self._complain, doubt)
         translate_pod = partial(task_spec, scheduler_names=frozenset(scheduler_names), gate=gate)
         self._pods: Reflection[Pod, TaskSpec] = Reflection(
-            translate_pod,
-            cache.set_task,
-            cache.remove_task,
-            wake,
-            partial(self._complain, PODS),
-            doubt,
-            identify=lambda pod: pod.metadata.uid,
+            PODS, listener, translate_pod, cache.set_task, cache.remove_task, identify=lambda pod: pod.metadata.uid
         )
         self._nodes: Reflection[Node, NodeSpec] = Reflection(
-            node_spec, cache.set_node, cache.remove_node, wake, partial(self._complain, NODES), doubt
+            NODES, listener, node_spec, cache.set_node, cache.remove_node
         )
         self._pod_groups: Reflection[PodGroup, PodGroupSpec] = Reflection(
+            PODGROUPS,
+            listener,
             self._translate_pod_group,
             cache.set_pod_group,
             cache.remove_pod_group,
-            wake,
-            partial(self._complain, PODGROUPS),
-            doubt,
             matters=pod_group_matters,
         )
         self._queues: Reflection[Queue, QueueSpec] = Reflection(
-            queue_spec,
-            cache.set_queue,
-            cache.remove_queue,
-            wake,
-            partial(self._complain, QUEUES),
-            doubt,
-            matters=queue_matters,
+            QUEUES, listener, queue_spec, cache.set_queue, cache.remove_queue, matters=queue_matters
         )
         self._priority_classes: Reflection[PriorityClass, PriorityClassSpec] = Reflection(
-            priority_class_spec,
-            cache.set_priority_class,
-            cache.remove_priority_class,
-            wake,
-            partial(self._complain, PRIORITYCLASSES),
-            doubt,
+            PRIORITYCLASSES, listener, priority_class_spec, cache.set_priority_class, cache.remove_priority_class
         )
 
     def attach(self, informers: EngineInformers) -> None:

@@ -10,6 +10,7 @@ from typing import Generic, TypeVar
 from muster.engine.amounts import TranslationError
 from muster.kube.informer import Change
 from muster.kube.objects import ApiObject
+from muster.kube.resource import Resource
 
 logger = logging.getLogger(__name__)
 
@@ -27,22 +28,33 @@ def always(_old: object, _new: object) -> bool:
     return True
 
 
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """Who hears what comes of changes.
+
+    `wake`: a decision could be another one now. `complain`: an object can't be translated. `doubt`: the model raised an
+    exception, and can't be trusted from then on.
+    """
+
+    wake: Callable[[], None]
+    complain: Callable[[Resource, ApiObject, TranslationError], None]
+    doubt: Callable[[Exception], None]
+
+
 @dataclass(slots=True)
 class Reflection(Generic[T, S]):
     """One kind of object in the model.
 
-    `translate` returns None for an object that the model has no need of, and may raise TranslationError (`complain`
-    hears of it). `identify` gives the key by which `remove` knows the object. `matters(old, new)` tells whether the
-    difference could alter a decision; if so, `wake` is called. `doubt` hears of an exception that the model raised:
-    from then on it can't be trusted.
+    `translate` returns None for an object that the model has no need of, and may raise TranslationError. `identify`
+    gives the key by which `remove` knows the object. `matters(old, new)` tells whether the difference could alter a
+    decision. Once `closed`, changes are passed over.
     """
 
+    resource: Resource
+    listener: Listener
     translate: Callable[[T], S | None]
     put: Callable[[S], None]
     remove: Callable[[str], None]
-    wake: Callable[[], None]
-    complain: Callable[[T, TranslationError], None]
-    doubt: Callable[[Exception], None]
     identify: Callable[[T], str] = key_of
     matters: Callable[[S, S], bool] = always
     closed: bool = False
@@ -68,18 +80,18 @@ class Reflection(Generic[T, S]):
         try:
             self.put(spec)
         except Exception as error:
-            self.doubt(error)
+            self.listener.doubt(error)
         if before is None or self.matters(before, spec):
-            self.wake()
+            self.listener.wake()
 
     def _translated(self, found: T) -> S | None:
         try:
             return self.translate(found)
         except TranslationError as error:
-            self.complain(found, error)
+            self.listener.complain(self.resource, found, error)
         except Exception as error:  # one object that nobody foresaw must not stop the others
             logger.exception("%s can't be translated", found.key)
-            self.complain(found, TranslationError("object", repr(error)))
+            self.listener.complain(self.resource, found, TranslationError("object", repr(error)))
         return None
 
     def _drop(self, key: str) -> None:
@@ -88,5 +100,5 @@ class Reflection(Generic[T, S]):
         try:
             self.remove(key)
         except Exception as error:
-            self.doubt(error)
-        self.wake()
+            self.listener.doubt(error)
+        self.listener.wake()
