@@ -140,3 +140,12 @@ def test_an_idle_cycle_looks_at_no_gang(monkeypatch: pytest.MonkeyPatch) -> None
     cluster.cycle()
     monkeypatch.setattr(cluster.cache.index, "view", lambda shape: pytest.fail(f"looked for {shape}"))
     assert not cluster.cycle().pod_groups
+
+
+def test_a_gang_kept_out_by_another_ones_held_room_is_asked_again_when_that_goes_elsewhere() -> None:
+    leaving = pod("old", node="n-1", cpu=4, status=TaskStatus.RELEASING, ours=False)
+    cluster = Cluster.of(nodes("n", 2), leaving, gang("big", 2, 3), gang("late", 1, 3), configuration=BASE)
+    assert not cluster.cycle().bindings
+    assert parked(cluster) == {"late"}
+    cluster.add(nodes("m", 2, cpu=8))
+    assert bindings(cluster.cycle()).keys() == {"big-w-0", "big-w-1", "late-w-0"}

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from muster.scheduler.resources import Resources, total
-from muster.testing import Cluster, Spec, configuration, gang, node, pod_group, pods, queue, resources
+from muster.testing import Cluster, Spec, configuration, gang, node, nodes, pod_group, pods, queue, resources
 
 CONFIGURATION = configuration("enqueue, allocate", ["gang"], ["predicates", "proportion"])
 
@@ -104,3 +106,16 @@ def test_a_resource_that_the_cluster_does_not_have_is_given_to_nobody() -> None:
     assert deserved is not None
     assert deserved.get("nvidia.com/gpu") == 0
     assert total([deserved]) == Resources(1000)
+
+
+def test_a_queue_reports_what_the_queues_below_it_use_and_a_circle_ends() -> None:
+    specs = [
+        replace(queue("a"), parent="mid"),
+        replace(queue("mid"), parent=""),
+        replace(queue("x"), parent="y"),
+        replace(queue("y"), parent="x"),
+    ]
+    cluster = Cluster.of(nodes("n", 2), specs, gang("g", 2, queue="a"), gang("h", 1, queue="x"))
+    outcome = cluster.cycle()
+    used = {name: status.allocated.milli_cpu for name, status in outcome.queues.items()}
+    assert used == {"a": 2000, "mid": 2000, "root": 2000, "default": 0, "x": 1000, "y": 1000}

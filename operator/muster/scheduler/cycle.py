@@ -20,6 +20,7 @@ from muster.scheduler.node import NodeInfo
 from muster.scheduler.outcome import Outcome, PodGroupStatus, QueueStatus
 from muster.scheduler.parking import Parking, Relief
 from muster.scheduler.placement import fits
+from muster.scheduler.queue import allocated_with_descendants
 from muster.scheduler.reasons import Code, Wake
 from muster.scheduler.repair import (
     expire_reservation,
@@ -108,10 +109,13 @@ def _open(session: Session, memory: _Memory) -> None:
         _claim_companions(session, job)
     for plugin in session.framework.plugins:
         plugin.on_session_open(session)
+    if cache.reserving:
+        # A gang that held room may choose other nodes now, or none: whoever it kept out has to be asked again.
+        cache.relief.everything = True
+        cache.reserving.clear()
     relief, cache.relief = cache.relief, Relief()
     for job in cache.lot.wake(relief, lambda shape, nodes: _helps(session, shape, nodes)):
         cache.touch(job)
-    cache.reserving.clear()
     session.candidates = _in_order(cache.waiting.values())
     for job in session.candidates:
         job.wanting_nodes = {}
@@ -199,10 +203,11 @@ def _note_deadlines(session: Session, memory: _Memory) -> None:
 
 def _changed_queues(session: Session) -> dict[str, QueueStatus]:
     changed: dict[str, QueueStatus] = {}
+    allocated = allocated_with_descendants(session.cache.queues)
     for name, queue in sorted(session.cache.queues.items()):
         if queue.spec is None:
             continue
-        status = queue_status(session, queue)
+        status = queue_status(session, queue, allocated[name])
         if status != queue.published:
             queue.published = status
             changed[name] = status

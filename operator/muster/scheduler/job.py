@@ -99,11 +99,6 @@ class JobInfo:
     # --- identity and order ---
 
     @property
-    def creation(self) -> float:
-        """When the PodGroup was created."""
-        return self.spec.creation if self.spec else 0.0
-
-    @property
     def age_order(self) -> tuple[float, str, str]:
         """The last word of every order: creation, uid, name."""
         spec = self.spec

@@ -6,6 +6,7 @@ Kept current by the cache whenever a task or job changes; plugins read these acc
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from muster.scheduler.outcome import QueueStatus
@@ -110,3 +111,26 @@ def capability_reason(queue: QueueInfo, dimension: str, request: Resources) -> R
         queue=queue.name,
         wakes=(Wake.QUEUE,),
     )
+
+
+def allocated_with_descendants(queues: Mapping[str, QueueInfo]) -> dict[str, Resources]:
+    """What each queue uses together with all queues below it, as Volcano reports it.
+
+    A queue without a parent is below `root`. Where parents form a circle each is counted once in every other.
+    """
+    totals = {name: queue.allocated.clone() for name, queue in queues.items()}
+    for name, queue in queues.items():
+        seen = {name}
+        above = parent_of(queue)
+        while above in totals and above not in seen:
+            totals[above].add(queue.allocated)
+            seen.add(above)
+            above = parent_of(queues[above])
+    return totals
+
+
+def parent_of(queue: QueueInfo) -> str:
+    """The name of the queue above, empty for `root`."""
+    if queue.name == ROOT:
+        return ""
+    return (queue.spec.parent if queue.spec else "") or ROOT

@@ -15,6 +15,7 @@ from muster.scheduler.outcome import PodGroupStatus, QueueStatus
 from muster.scheduler.plugins.proportion import queue_share
 from muster.scheduler.queue import QueueInfo
 from muster.scheduler.reasons import Code, Reason, ReasonClass, describe, dominant
+from muster.scheduler.resources import Resources
 from muster.scheduler.restore import UNSCHEDULABLE
 from muster.scheduler.specs import Condition, Phase, PodVerdict, TaskStatus
 
@@ -199,14 +200,9 @@ def pod_verdicts(job: JobInfo) -> Iterator[tuple[str, PodVerdict]]:
             yield task.key, verdict
 
 
-def queue_status(session: Session, queue: QueueInfo) -> QueueStatus:
-    """What the queue uses and deserves."""
-    allocated = queue.allocated.clone()
+def queue_status(session: Session, queue: QueueInfo, allocated: Resources) -> QueueStatus:
+    """What the queue and those below it use, and what it deserves."""
     if queue.deserved is None:
         return QueueStatus(allocated)
-    return QueueStatus(
-        allocated,
-        queue.deserved,
-        queue_share(queue),
-        session.framework.overused(session, queue) and not allocated.is_empty(),
-    )
+    overused = session.framework.overused(session, queue) and not queue.allocated.is_empty()
+    return QueueStatus(allocated, queue.deserved, queue_share(queue), overused)

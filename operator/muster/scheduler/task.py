@@ -61,7 +61,6 @@ class TaskInfo:
         "spec",
         "status",
         "verdict",
-        "wanted_by_nodes",
     )
 
     def __init__(self, spec: TaskSpec, shape: Shape, *, companion: bool = False) -> None:
@@ -75,7 +74,6 @@ class TaskInfo:
         self.evicted: TaskStatus | None = None
         self.verdict: PodVerdict | None = spec.verdict
         self.order = default_order(spec)
-        self.wanted_by_nodes = False
 
     def __repr__(self) -> str:
         return f"TaskInfo({self.key}, {self.status.value}, {self.node})"
