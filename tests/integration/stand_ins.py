@@ -46,6 +46,11 @@ class StandIns:
             with suppress(asyncio.CancelledError):
                 await task
 
+    async def all_that_ever_were(self, resource: Resource) -> set[str]:
+        """The UIDs of the objects of a kind, those that are gone included."""
+        present = {one["metadata"]["uid"] for one in await self.api.list(resource, self.namespace)}
+        return self.ever[resource] | present
+
     async def _work(self) -> None:
         while True:
             with suppress(ApiError):
@@ -54,7 +59,7 @@ class StandIns:
                 await self._run_submitters()
             with suppress(ApiError):
                 await self._collect_garbage()
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(0.1)
 
     async def _start_pods(self) -> None:
         for pod in await self.api.list(PODS, self.namespace):

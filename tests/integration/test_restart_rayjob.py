@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import uuid
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -27,13 +28,40 @@ from tests.integration.stand_ins import StandIns
 
 AT_ONCE = 4
 """Runs side by side, each in a namespace of its own."""
-FEWEST_WRITES = 15
-"""A way with fewer writes is not the one that this test is about."""
+
+Test = Callable[[ProxiedRequest], bool]
 
 
 def of_reconcilers(request: ProxiedRequest) -> bool:
     """Whether a write is of the way: Events are news on which nothing depends, and Queues are shared by all tests."""
-    return "/events" not in request.path and "/queues" not in request.path
+    return request.is_write and "/events" not in request.path and "/queues" not in request.path
+
+
+def stores(state: str) -> Test:
+    """The write that stores this deployment status in a RayJob."""
+
+    def when(request: ProxiedRequest) -> bool:
+        status = request.body.get("status") if isinstance(request.body, dict) else None
+        return "/rayjobs/" in request.path and (status or {}).get("jobDeploymentStatus") == state
+
+    return when
+
+
+@dataclass
+class Stretch:
+    """The writes of the way from one to another, both included; all of them by default."""
+
+    begins: Test = of_reconcilers
+    ends: Test = lambda request: False
+    open: bool = False
+    closed: bool = False
+
+    def __call__(self, request: ProxiedRequest) -> bool:
+        if not of_reconcilers(request) or self.closed:
+            return False
+        self.open = self.open or self.begins(request)
+        self.closed = self.open and self.ends(request)
+        return self.open
 
 
 @dataclass
@@ -54,29 +82,50 @@ class Killing:
 
 @dataclass(frozen=True)
 class Way:
-    """A RayJob and how it has to end."""
+    """A RayJob, how it has to end, and the stretch of its way (at least `fewest` writes) on which the operator dies."""
 
     manifest: dict[str, Any]
     state: str
     end: dict[str, Any]
+    stretch: Callable[[], Stretch]
+    fewest: int
     clusters: int = 1
 
 
 def way(name: str) -> Way:
-    succeeded = {"state": ("Complete", "SUCCEEDED"), "counts": (1, None), "reason": None, "submissions": 1}
-    failed = {"state": ("Failed", "FAILED"), "counts": (None, 2), "reason": "AppFailed", "submissions": 2}
+    succeeded: dict[str, Any] = {
+        "state": ("Complete", "SUCCEEDED"),
+        "counts": (1, None),
+        "reason": None,
+        "submissions": 1,
+    }
+    failed: dict[str, Any] = {
+        "state": ("Failed", "FAILED"),
+        "counts": (None, 2),
+        "reason": "AppFailed",
+        "submissions": 2,
+    }
     shutdown: dict[str, Any] = {"shutdownAfterJobFinishes": True}
-    return {
-        "K8sJobMode": Way(ray_job("demo", **shutdown), "Complete", {**succeeded, "jobs": ["demo"]}),
-        "HTTPMode": Way(ray_job("demo", submissionMode="HTTPMode", **shutdown), "Complete", {**succeeded, "jobs": []}),
-        "retry": Way(
-            ray_job("demo", "fail", backoffLimit=1, **shutdown), "Failed", {**failed, "jobs": ["demo"]}, clusters=2
-        ),
-    }[name]
+    match name:
+        case "K8sJobMode":
+            manifest = ray_job("demo", **shutdown)
+            return Way(manifest, "Complete", {**succeeded, "jobs": ["demo"]}, Stretch, 15)
+        case "HTTPMode from Running on":
+            manifest = ray_job("demo", submissionMode="HTTPMode", **shutdown)
+            end = {**succeeded, "jobs": []}
+            return Way(manifest, "Complete", end, lambda: Stretch(begins=stores("Running")), 5)
+        case _:
+            manifest = ray_job("demo", "fail", backoffLimit=1, **shutdown)
+            end = {**failed, "jobs": ["demo"]}
+            return Way(manifest, "Failed", end, lambda: Stretch(stores("Retrying"), creates_cluster), 6, clusters=2)
+
+
+def creates_cluster(request: ProxiedRequest) -> bool:
+    return request.method == "POST" and request.path.endswith("/rayclusters")
 
 
 @pytest.mark.parametrize("phase", list(Phase))
-@pytest.mark.parametrize("name", ["K8sJobMode", "HTTPMode", "retry"])
+@pytest.mark.parametrize("name", ["K8sJobMode", "HTTPMode from Running on", "retry up to the second cluster"])
 async def test_a_restart_around_any_write_changes_nothing(
     connection: Connection, api: ApiClient, name: str, phase: Phase
 ) -> None:
@@ -87,7 +136,7 @@ async def test_a_restart_around_any_write_changes_nothing(
             killing = Killing(number, phase)
             await run_and_check(connection, api, way(name), killing)
             if not killing.struck.is_set():
-                assert number > FEWEST_WRITES
+                assert number > way(name).fewest
                 shorter.set()
         finally:
             slots.release()
@@ -110,7 +159,7 @@ async def run_and_check(connection: Connection, api: ApiClient, way: Way, killin
         StandIns(api, namespace).at_work() as stand_ins,
         FaultProxy(connection) as proxy,
     ):
-        proxy.on_write(killing, when=of_reconcilers)
+        proxy.on_write(killing, when=way.stretch())
         operator = Operator(proxy.connection(), namespace, dashboards)
         await api.create(RAYJOBS, namespace, way.manifest)
         try:
