@@ -149,3 +149,16 @@ def test_a_gang_kept_out_by_another_ones_held_room_is_asked_again_when_that_goes
     assert parked(cluster) == {"late"}
     cluster.add(nodes("m", 2, cpu=8))
     assert bindings(cluster.cycle()).keys() == {"big-w-0", "big-w-1", "late-w-0"}
+
+
+def test_a_newcomer_wakes_nobody() -> None:
+    cluster = Cluster.of(node("n", cpu=10), pod("x", node="n", cpu=10, ours=False), queue("q"), gang("g", 3, queue="q"))
+    cluster.cycle()
+    before = cluster.cache.jobs["default/g"].parked
+    assert before is not None
+    cluster.add(gang("new", 3))
+    cluster.cycle()
+    assert cluster.cache.jobs["default/g"].parked is before
+    cluster.cache.remove_pod_group("default/new")
+    cluster.cycle()
+    assert parked(cluster) == {"g", "new"}

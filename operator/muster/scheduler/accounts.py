@@ -111,17 +111,15 @@ class Accounts:
         after = NO_CONTRIBUTION if withdraw else job.compute_contribution()
         job.contribution = after
         queue = job.queue
-        if before.inqueue != after.inqueue:
-            queue.inqueue.add(after.inqueue)
-            queue.inqueue.sub(before.inqueue)
+        queue.inqueue.add(after.inqueue)
+        queue.inqueue.sub(before.inqueue)
+        queue.elastic.add(after.elastic)
+        queue.elastic.sub(before.elastic)
+        self.promised.add(after.promised)
+        self.promised.sub(before.promised)
+        if not (before.inqueue.less_equal(after.inqueue) and after.elastic.less_equal(before.elastic)):
             self.relief.queues.add(queue.name)
-        if before.elastic != after.elastic:
-            queue.elastic.add(after.elastic)
-            queue.elastic.sub(before.elastic)
-            self.relief.queues.add(queue.name)
-        if before.promised != after.promised:
-            self.promised.add(after.promised)
-            self.promised.sub(before.promised)
+        if not before.promised.less_equal(after.promised):
             self.relief.cluster = True
 
     def queue(self, name: str) -> QueueInfo:

@@ -235,8 +235,6 @@ class SchedulerCache(Accounts):
         job.priority = self._priority(spec.priority_class)
         companions.reconcile(self, job, spec.companion_nodes)
         self.touch(job)
-        self.relief.queues.add(job.queue.name)
-        self.relief.cluster = True
 
     def _note_status(self, job: JobInfo, spec: PodGroupSpec, old: PodGroupSpec) -> None:
         """Somebody wrote the status: when it was not us, ours has to be said again."""
