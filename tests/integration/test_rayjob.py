@@ -28,6 +28,14 @@ async def edit(seen: Observed, name: str, **spec: Any) -> None:
     await seen.api.patch(RAYJOBS, seen.namespace, name, {"spec": spec})
 
 
+async def runs(seen: Observed) -> dict[str, Any]:
+    """Wait until Ray runs the job; the RayJob's status."""
+    job = await seen.until(
+        RAYJOBS, "demo", lambda job: (job.get("status") or {}).get("jobStatus") == "RUNNING", "the job runs in Ray"
+    )
+    return dict(job["status"])
+
+
 async def released(seen: Observed, name: str) -> None:
     await seen.until(PODGROUPS, f"ray-{name}-pg", lambda pg: not pg["spec"].get("minMember"), "the gang holds nothing")
 
@@ -292,12 +300,41 @@ async def test_a_job_that_the_head_forgot_fails_and_is_never_run_again_unasked(
     seen: Observed, dashboards: RayDashboards, stand_ins: StandIns, mode: str
 ) -> None:
     await create(seen, ray_job("demo", "run", submissionMode=mode))
-    await seen.until(RAYJOBS, "demo", lambda job: (job.get("status") or {}).get("jobStatus") == "RUNNING", "it runs")
+    await runs(seen)
     stand_ins.submitters_run = False
     dashboards.lose_everything()
     status = await seen.job_state("demo", "Failed")
     assert status["reason"] == "RayJobLost"
     assert "head" in status["message"]
+    assert len(dashboards.submissions) == 1
+
+
+async def test_a_second_run_under_the_same_id_is_stopped_and_the_job_counts_as_lost(
+    seen: Observed, dashboards: RayDashboards
+) -> None:
+    await create(seen, ray_job("demo", "run", submissionMode="HTTPMode"))
+    status = await runs(seen)
+    dashboards.run_of(status["jobId"]).started += 60_000
+    status = await seen.job_state("demo", "Failed")
+    assert (status["reason"], status["jobStatus"]) == ("RayJobLost", "FAILED")
+
+    async def stopped() -> bool:
+        return dashboards.stops == [status["jobId"]]
+
+    await eventually(stopped, "the second run is stopped")
+
+
+async def test_a_submitter_that_could_run_a_lost_job_again_is_removed(
+    seen: Observed, dashboards: RayDashboards, stand_ins: StandIns
+) -> None:
+    await create(seen, ray_job("demo", "run"))
+    await runs(seen)
+    stand_ins.submitters_run = False
+    # Its first pod is gone; the next one would not know that the job was submitted before.
+    await seen.api.patch(JOBS, seen.namespace, "demo", {"status": {"failed": 1}}, subresource="status")
+    dashboards.lose_everything()
+    assert (await seen.job_state("demo", "Failed"))["reason"] == "RayJobLost"
+    await seen.gone(JOBS)
     assert len(dashboards.submissions) == 1
 
 
@@ -315,7 +352,7 @@ async def test_a_submitter_that_ends_early_does_not_end_the_job(
     seen: Observed, stand_ins: StandIns, dashboards: RayDashboards
 ) -> None:
     await create(seen, ray_job("demo", "run"))
-    await seen.until(RAYJOBS, "demo", lambda job: (job.get("status") or {}).get("jobStatus") == "RUNNING", "it runs")
+    await runs(seen)
     stand_ins.submitters_run = False
     await stand_ins.end_submitter("demo", succeeded=True)
     status = (await seen.get(RAYJOBS, "demo") or {})["status"]
@@ -332,11 +369,7 @@ async def test_a_submitter_that_ends_early_does_not_end_the_job(
 
 async def test_a_silent_dashboard_is_borne_and_noted(seen: Observed, dashboards: RayDashboards) -> None:
     await create(seen, ray_job("demo", "run", submissionMode="HTTPMode"))
-    status = (
-        await seen.until(
-            RAYJOBS, "demo", lambda job: (job.get("status") or {}).get("jobStatus") == "RUNNING", "it runs"
-        )
-    )["status"]
+    status = await runs(seen)
     dashboards.down = True
     await seen.until(RAYJOBS, "demo", lambda job: job["status"].get("jobStatusCheckFailureStartTime"), "silence noted")
     dashboards.down = False
@@ -351,11 +384,7 @@ async def test_deleting_a_running_job_stops_it_and_removes_everything(
     seen: Observed, dashboards: RayDashboards
 ) -> None:
     await create(seen, ray_job("demo", "run"))
-    status = (
-        await seen.until(
-            RAYJOBS, "demo", lambda job: (job.get("status") or {}).get("jobStatus") == "RUNNING", "it runs"
-        )
-    )["status"]
+    status = await runs(seen)
     job = await seen.get(RAYJOBS, "demo")
     assert job is not None
     assert job["metadata"]["finalizers"] == [FINALIZER]
@@ -366,7 +395,7 @@ async def test_deleting_a_running_job_stops_it_and_removes_everything(
 
 async def test_a_deletion_does_not_wait_for_a_dashboard_that_is_down(seen: Observed, dashboards: RayDashboards) -> None:
     await create(seen, ray_job("demo", "run"))
-    await seen.until(RAYJOBS, "demo", lambda job: (job.get("status") or {}).get("jobStatus") == "RUNNING", "it runs")
+    await runs(seen)
     dashboards.down = True
     await seen.api.delete(RAYJOBS, seen.namespace, "demo")
     await seen.gone(RAYJOBS, RAYCLUSTERS, PODS)

@@ -62,6 +62,11 @@ async def ensure(look: Look) -> ObservedRayCluster:
     return found
 
 
+def is_ready(cluster: ObservedRayCluster) -> bool:
+    """Whether jobs may be handed to the cluster: it is ready, and not on its way out."""
+    return cluster.status.get("state") == READY and cluster.metadata.deletion_timestamp is None
+
+
 def is_the_jobs(look: Look, cluster: ObservedRayCluster) -> bool:
     """Whether the cluster is the job's own, to be deleted with it."""
     return controlled_by(cluster.metadata, look.job.metadata.uid)

@@ -5,7 +5,7 @@ While a cluster is kept its PodGroup stays as large as the cluster, because its 
 
 from __future__ import annotations
 
-from muster.api.rayjob import JobDeploymentStatus
+from muster.api.rayjob import JobDeploymentStatus, JobStatus
 from muster.controllers.clock import seconds_of
 from muster.controllers.gang import release_pod_group
 from muster.controllers.rayjob import cluster as job_cluster
@@ -13,12 +13,15 @@ from muster.controllers.rayjob.finalizer import drop_finalizer
 from muster.controllers.rayjob.gang import keep_gang
 from muster.controllers.rayjob.look import Look
 from muster.controllers.rayjob.stopping import Stop, stop_ray_job
-from muster.controllers.rayjob.submitter import delete_submitter, observe
+from muster.controllers.rayjob.submitter import delete_submitter, find_submitter, submitter_of
 from muster.controllers.rayjob.teardown import delete_cluster
+from muster.controllers.rayjob.verdict import RAY_JOB_LOST
 from muster.controllers.runner import Requeue
 
 STOP_SECONDS = 60.0
 """How long after the end a Ray job is tried to be stopped."""
+SUBMITTER_SECONDS = 30.0
+"""How long after the end the submitter of a lost job may take to notice."""
 
 
 async def clean_up(look: Look) -> Requeue | None:
@@ -28,17 +31,40 @@ async def clean_up(look: Look) -> Requeue | None:
 
 
 async def _stop(look: Look) -> Requeue | None:
-    """Have Ray stop a job that outlived its attempt (a deadline), and keep its submitter from submitting it yet."""
+    """See to it that nothing of a failed attempt goes on: no Ray job, and no submitter that could start one anew."""
     ended_at = seconds_of(look.status.end_time) or look.now
-    if look.state == JobDeploymentStatus.FAILED and not look.ray_status.terminal and look.now < ended_at + STOP_SECONDS:
-        if not observe(look).ended:
-            await delete_submitter(look)
-        result = await stop_ray_job(look)
-        if isinstance(result, Stop) and result is not Stop.GONE:
-            return Requeue(look.context.options.poll_interval)
-        if not isinstance(result, Stop):
+    again = None
+    if look.state == JobDeploymentStatus.FAILED and look.now < ended_at + STOP_SECONDS:
+        lost = look.status.reason == RAY_JOB_LOST
+        if lost or look.ray_status is JobStatus.NEW:
+            again = await _silence_submitter(look)
+        if lost or not look.ray_status.terminal:
+            again = await _stop_ray_job(look) or again
+    if again is None:
+        await drop_finalizer(look)
+    return again
+
+
+async def _stop_ray_job(look: Look) -> Requeue | None:
+    """Have Ray stop the job that outlived its attempt (a deadline, say), and store its end when Ray confirms it."""
+    result = await stop_ray_job(look)
+    if isinstance(result, JobStatus):
+        if not look.ray_status.terminal:
             await look.write(job_status=result.value)
-    await drop_finalizer(look)
+        return None
+    return None if result is Stop.GONE else Requeue(look.context.options.poll_interval)
+
+
+async def _silence_submitter(look: Look) -> Requeue | None:
+    """Let a submitter that has submitted end by itself, for its log; delete one that might submit (again)."""
+    found = find_submitter(look)
+    if found is None or submitter_of(found).ended:
+        return None
+    ended_at = seconds_of(look.status.end_time) or look.now
+    knows_its_job = look.ray_status is not JobStatus.NEW and found.status.failed == 0
+    if knows_its_job and look.now < ended_at + SUBMITTER_SECONDS:
+        return Requeue(look.context.options.poll_interval)
+    await delete_submitter(look)
     return None
 
 

@@ -33,7 +33,7 @@ async def initialize(look: Look) -> Requeue | None:
         await fail(look, limits[0].reason, limits[0].message)
         return None
     cluster = await _bring_about(look)
-    if cluster is not None and cluster.status.get("state") == job_cluster.READY:
+    if cluster is not None and job_cluster.is_ready(cluster):
         await _submit(look, cluster)
         return None
     if cluster is not None:

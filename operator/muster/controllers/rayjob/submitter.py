@@ -37,13 +37,17 @@ class Submitter:
         return self.state in (SubmitterState.COMPLETE, SubmitterState.FAILED)
 
 
-def observe(look: Look) -> Submitter:
-    """The job's submitter as last seen."""
+def find_submitter(look: Look) -> Job | None:
+    """The submitter's Job as last seen."""
     meta = look.job.metadata
     found = look.context.jobs.get(meta.namespace, names.submitter_job(meta.name))
-    if found is None or not controlled_by(found.metadata, meta.uid):
-        return Submitter(SubmitterState.ABSENT)
-    return submitter_of(found)
+    return found if found is not None and controlled_by(found.metadata, meta.uid) else None
+
+
+def observe(look: Look) -> Submitter:
+    """How far the job's submitter has come."""
+    found = find_submitter(look)
+    return Submitter(SubmitterState.ABSENT) if found is None else submitter_of(found)
 
 
 def submitter_of(job: Job) -> Submitter:
