@@ -80,6 +80,22 @@ def wait_for_event(
     return found
 
 
+def wait_for_refusal(api: Api, pod_group: str, namespace: str, *words: str, within: float = 60) -> str:
+    """What a PodGroup says of why it waits, once that has all the words. While its pods are made it says other things."""
+    said = ""
+
+    def probe() -> str | None:
+        nonlocal said
+        found = condition(api.get("PodGroup", pod_group, namespace), "Unschedulable")
+        said = found["message"] if found else ""
+        return said if found and all(word in said for word in words) else None
+
+    try:
+        return wait_until(probe, f"PodGroup {pod_group} waits for {', '.join(words)}", within=within)
+    except AssertionError as error:
+        raise AssertionError(f"{error}; it says {said!r}") from None
+
+
 def condition(pod_group: Manifest | None, kind: str) -> Manifest | None:
     """A PodGroup's condition of a type, if it holds."""
     for entry in ((pod_group or {}).get("status") or {}).get("conditions") or []:

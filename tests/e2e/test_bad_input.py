@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.api import Api, wait_until
-from tests.e2e.rayjobs import condition, gang_pods, wait_for_deployment_status, wait_for_event
+from tests.e2e.rayjobs import gang_pods, wait_for_deployment_status, wait_for_event, wait_for_refusal
 from tests.e2e.target import Target
 from tests.e2e.workloads import queue, ray_job
 
@@ -44,13 +44,7 @@ def test_a_pod_that_no_node_could_hold_says_so_with_numbers_and_blocks_nobody(
     small = ray_job("small", namespace, ray_image=target.ray_image, entrypoint=PRINT)
     api.apply([huge])
 
-    def refusal() -> str | None:
-        found = condition(api.get("PodGroup", "ray-huge-pg", namespace), "Unschedulable")
-        return found["message"] if found else None
-
-    message = wait_until(refusal, "the PodGroup of the huge job says why", within=60)
-    assert "cpu" in message
-    assert "900" in message
+    wait_for_refusal(api, "ray-huge-pg", namespace, "cpu", "900")
 
     api.apply([small])
     wait_for_deployment_status(api, "small", namespace, "Complete", within=180)
@@ -67,13 +61,7 @@ def test_a_job_in_a_closed_queue_waits_with_that_reason_and_runs_when_it_opens(
         set_state(api, name, "Closed")
         api.apply([ray_job("late", namespace, ray_image=target.ray_image, entrypoint=PRINT, queue_name=name)])
 
-        def refusal() -> str | None:
-            found = condition(api.get("PodGroup", "ray-late-pg", namespace), "Unschedulable")
-            return found["message"] if found else None
-
-        message = wait_until(refusal, "the PodGroup names the closed queue", within=60)
-        assert name in message
-        assert "Clos" in message
+        wait_for_refusal(api, "ray-late-pg", namespace, name, "Clos")
         assert all(not pod["spec"].get("nodeName") for pod in gang_pods(api, "late", namespace))
 
         set_state(api, name, "Open")

@@ -62,6 +62,8 @@ def run(
     if not chosen:
         raise typer.BadParameter("name at least one component", param_hint="--components")
     logging.basicConfig(level=log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    # httpx tells of every request at INFO.
+    logging.getLogger("httpx").setLevel(max(logging.WARNING, logging.getLogger().level))
     options = Options(
         components=chosen,
         kubeconfig=kubeconfig,
