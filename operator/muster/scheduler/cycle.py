@@ -20,6 +20,7 @@ from muster.scheduler.node import NodeInfo
 from muster.scheduler.outcome import Outcome, PodGroupStatus, QueueStatus
 from muster.scheduler.parking import Parking, Relief
 from muster.scheduler.placement import fits
+from muster.scheduler.placing import gang_key
 from muster.scheduler.queue import allocated_with_descendants
 from muster.scheduler.reasons import Code, Wake
 from muster.scheduler.repair import (
@@ -189,7 +190,9 @@ def _park(session: Session) -> None:
             cache.waiting.pop(job.key, None)
             shapes = {task.shape.id: task.shape for task in job.pending.values()} if Wake.NODES in wakes else {}
             shapes.update((task.shape.id, task.shape) for task in job.companions_pending())
-            cache.lot.park(job, Parking(wakes, job.queue.name, tuple(shapes[key] for key in sorted(shapes))))
+            parking = Parking(wakes, job.queue.name, tuple(shapes[key] for key in sorted(shapes)))
+            alone = job.ready or job.broken_since is not None
+            cache.lot.park(job, parking, job.key if alone else gang_key(job), session.job_key(job))
 
 
 def _note_deadlines(session: Session, memory: _Memory) -> None:

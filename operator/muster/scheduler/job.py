@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from muster.scheduler.outcome import PodGroupStatus
-from muster.scheduler.parking import Parking
+from muster.scheduler.parking import Group, Parking
 from muster.scheduler.queue import QueueInfo
 from muster.scheduler.reasons import Reason
 from muster.scheduler.resources import Resources
@@ -41,6 +41,7 @@ class JobInfo:
         "contribution",
         "counts",
         "gated",
+        "group",
         "held_min",
         "inqueue_since",
         "key",
@@ -94,6 +95,7 @@ class JobInfo:
         self.reservation_expired = False
         self.never: Reason | None = None
         self.parked: Parking | None = None
+        self.group: Group | None = None
         self.wanting_nodes: dict[int, int] = {}
 
     # --- identity and order ---

@@ -3,15 +3,21 @@
 A parked job is not looked at by the actions, so a cycle costs what has changed. `Relief` collects what got better
 since the last cycle; `ParkingLot.wake` finds the jobs that it could help. Waking too many costs time, waking too few
 would leave a gang waiting for ever: every rule here errs on the first side.
+
+Jobs that would be refused alike are parked as one group, in order. Only the first of a group is woken: when it is
+refused again the others would be too; when it gets what it waits for the next one follows in the same cycle
+(`next_like`), so the order among all jobs is what it would be without parking.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING, Any
 
 from muster.scheduler.reasons import Wake
+from muster.scheduler.specs import Phase
 
 if TYPE_CHECKING:
     from muster.scheduler.job import JobInfo
@@ -19,6 +25,8 @@ if TYPE_CHECKING:
     from muster.scheduler.task import Shape
 
 MANY_NODES = 64
+
+Helps = Callable[["Shape", Iterable["NodeInfo"]], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,72 +51,120 @@ class Relief:
         return bool(self.everything or self.cluster or self.queues or self.nodes)
 
 
+class Group:
+    """Parked jobs of one phase that would be refused alike."""
+
+    __slots__ = ("_heap", "_members", "key", "parking", "phase")
+
+    def __init__(self, key: object, phase: Phase, parking: Parking) -> None:
+        self.key = key
+        self.phase = phase
+        self.parking = parking
+        self._heap: list[tuple[Any, str, JobInfo]] = []
+        self._members: dict[str, Any] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._members)
+
+    def add(self, job: JobInfo, order: tuple[Any, ...]) -> None:
+        """Park a job; the lowest `order` goes first."""
+        entry = (order, job.key, job)
+        self._members[job.key] = entry
+        heappush(self._heap, entry)
+
+    def remove(self, job: JobInfo) -> None:
+        """The job is parked no more."""
+        del self._members[job.key]
+
+    def first(self) -> JobInfo | None:
+        """The job that goes first."""
+        heap = self._heap
+        while heap and self._members.get(heap[0][1]) is not heap[0]:
+            heappop(heap)
+        return heap[0][2] if heap else None
+
+
 class ParkingLot:
     """The parked jobs, by what wakes them."""
 
     def __init__(self) -> None:
         self.jobs: dict[str, JobInfo] = {}
-        self._by_queue: dict[str, dict[str, JobInfo]] = {}
-        self._by_cluster: dict[str, JobInfo] = {}
-        self._by_shapes: dict[tuple[int, ...], tuple[tuple[Shape, ...], dict[str, JobInfo]]] = {}
+        self._groups: dict[object, Group] = {}
+        self._by_queue: dict[str, dict[object, Group]] = {}
+        self._by_cluster: dict[object, Group] = {}
+        self._by_shapes: dict[tuple[Shape, ...], dict[object, Group]] = {}
 
-    def park(self, job: JobInfo, parking: Parking) -> None:
-        """Leave the job alone until one of its wakes happens."""
-        job.parked = parking
+    def park(self, job: JobInfo, parking: Parking, like: object, order: tuple[Any, ...]) -> None:
+        """Leave the job alone until one of its wakes happens. Jobs with equal `like` share their fate."""
+        key = (like, job.phase, parking)
+        group = self._groups.get(key)
+        if group is None:
+            group = self._groups[key] = Group(key, job.phase, parking)
+            for shelf in self._shelves(parking):
+                shelf[key] = group
+        group.add(job, order)
+        job.parked, job.group = parking, group
         self.jobs[job.key] = job
-        if Wake.QUEUE in parking.wakes:
-            self._by_queue.setdefault(parking.queue, {})[job.key] = job
-        if Wake.CLUSTER in parking.wakes:
-            self._by_cluster[job.key] = job
-        if Wake.NODES in parking.wakes:
-            self._by_shapes.setdefault(_shape_key(parking), (parking.shapes, {}))[1][job.key] = job
 
     def unpark(self, job: JobInfo) -> None:
         """Look at the job again; nothing happens when it is not parked."""
-        parking = job.parked
-        if parking is None:
+        group = job.group
+        if job.parked is None or group is None:
             return
         job.parked = None
         self.jobs.pop(job.key, None)
-        self._by_cluster.pop(job.key, None)
-        if Wake.QUEUE in parking.wakes:
-            _discard(self._by_queue, parking.queue, job.key)
-        if Wake.NODES in parking.wakes:
-            key = _shape_key(parking)
-            shelf = self._by_shapes[key][1]
-            shelf.pop(job.key, None)
-            if not shelf:
-                del self._by_shapes[key]
+        group.remove(job)
+        if not group:
+            del self._groups[group.key]
+            for shelf in self._shelves(group.parking):
+                del shelf[group.key]
+            self._drop_empty_shelves(group.parking)
 
-    def wake(self, relief: Relief, helps: Callable[[Shape, Iterable[NodeInfo]], bool]) -> list[JobInfo]:
-        """Unpark and return the jobs that the relief could help. `helps` tells whether a shape fits on a node."""
-        woken = {job.key: job for job in self._woken(relief, helps)}
-        for job in woken.values():
-            self.unpark(job)
-        return list(woken.values())
+    def wake(self, relief: Relief, helps: Helps) -> list[JobInfo]:
+        """Unpark and return the first of each group that the relief could help.
 
-    def _woken(self, relief: Relief, helps: Callable[[Shape, Iterable[NodeInfo]], bool]) -> Iterator[JobInfo]:
+        `helps` tells whether a shape fits on one of the nodes.
+        """
         if relief.everything:
-            yield from self.jobs.values()
-            return
+            woken = list(self.jobs.values())
+        else:
+            groups = {id(group): group for group in self._woken(relief, helps)}
+            woken = [job for group in groups.values() if (job := group.first()) is not None]
+        for job in woken:
+            self.unpark(job)
+        return woken
+
+    def next_like(self, job: JobInfo, phase: Phase) -> JobInfo | None:
+        """Unpark and return the job that follows one which was woken in this phase and got what it waited for."""
+        group, job.group = job.group, None
+        if group is None or group.phase is not phase:
+            return None
+        follower = group.first()
+        if follower is not None:
+            self.unpark(follower)
+        return follower
+
+    def _woken(self, relief: Relief, helps: Helps) -> Iterator[Group]:
         if relief.cluster:
             yield from self._by_cluster.values()
         for queue in relief.queues:
             yield from self._by_queue.get(queue, {}).values()
         if relief.nodes:
             every = len(relief.nodes) > MANY_NODES
-            for shapes, shelf in self._by_shapes.values():
+            for shapes, shelf in self._by_shapes.items():
                 if every or not shapes or any(helps(shape, relief.nodes.values()) for shape in shapes):
                     yield from shelf.values()
 
+    def _shelves(self, parking: Parking) -> Iterator[dict[object, Group]]:
+        if Wake.QUEUE in parking.wakes:
+            yield self._by_queue.setdefault(parking.queue, {})
+        if Wake.CLUSTER in parking.wakes:
+            yield self._by_cluster
+        if Wake.NODES in parking.wakes:
+            yield self._by_shapes.setdefault(parking.shapes, {})
 
-def _shape_key(parking: Parking) -> tuple[int, ...]:
-    return tuple(shape.id for shape in parking.shapes)
-
-
-def _discard(shelves: dict[str, dict[str, JobInfo]], shelf: str, key: str) -> None:
-    jobs = shelves.get(shelf)
-    if jobs is not None:
-        jobs.pop(key, None)
-        if not jobs:
-            del shelves[shelf]
+    def _drop_empty_shelves(self, parking: Parking) -> None:
+        if not self._by_queue.get(parking.queue, True):
+            del self._by_queue[parking.queue]
+        if not self._by_shapes.get(parking.shapes, True):
+            del self._by_shapes[parking.shapes]

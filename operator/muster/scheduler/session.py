@@ -16,7 +16,7 @@ from muster.scheduler.outcome import Binding, Eviction, Pipelined
 from muster.scheduler.queue import capability_reason
 from muster.scheduler.reasons import Reason
 from muster.scheduler.resources import Resources
-from muster.scheduler.specs import TaskStatus
+from muster.scheduler.specs import Phase, TaskStatus
 from muster.scheduler.statement import Statement
 
 if TYPE_CHECKING:
@@ -87,6 +87,15 @@ class Session:
         if known is None:
             known = self._surveyed[shape.id] = survey_nodes(self, shape)
         return known
+
+    def next_like(self, job: JobInfo, phase: Phase) -> JobInfo | None:
+        """The parked job that follows one which was woken in this phase and has got what it waited for."""
+        follower = self.cache.lot.next_like(job, phase)
+        if follower is not None:
+            self.cache.touch(follower)
+            follower.wanting_nodes = {}
+            self.candidates.append(follower)
+        return follower
 
     # --- what statements do ---
 

@@ -35,8 +35,14 @@ def allocate(session: Session) -> None:
         if job is None:
             continue
         sheet = worksheets[job.key]
-        if _allocate_job(session, job, sheet) and sheet:
+        decided = _allocate_job(session, job, sheet)
+        if decided and sheet:
             turns.push_job(job)
+        if decided or job.key in session.reserving:
+            follower = session.next_like(job, Phase.INQUEUE)
+            if follower is not None and (sheet_ := _worksheet(session, follower)):
+                worksheets[follower.key] = sheet_
+                turns.push_job(follower)
         turns.push_queue(queue)
 
 

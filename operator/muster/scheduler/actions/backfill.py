@@ -20,9 +20,13 @@ def backfill(session: Session) -> None:
     turns = TurnOrder(session, [job for job in session.candidates if _applies(job)])
     while (queue := turns.next_queue()) is not None:
         job = turns.next_job(queue)
-        if job is not None:
-            _backfill_job(session, job)
-            turns.push_queue(queue)
+        if job is None:
+            continue
+        if _backfill_job(session, job):
+            follower = session.next_like(job, Phase.INQUEUE)
+            if follower is not None and _applies(follower):
+                turns.push_job(follower)
+        turns.push_queue(queue)
 
 
 def _applies(job: JobInfo) -> bool:
@@ -35,13 +39,15 @@ def _tasks(job: JobInfo) -> list[TaskInfo]:
     ]
 
 
-def _backfill_job(session: Session, job: JobInfo) -> None:
+def _backfill_job(session: Session, job: JobInfo) -> bool:
+    """Place the job's pods; False when one that could be placed finds no node."""
     tasks = session.sort_tasks(_tasks(job))
     while tasks:
         attempt = place_gang(session, job, tasks)
         if not attempt.complete:
             attempt.statement.discard()
             session.find(job, *refusal_reasons(session, job, attempt))
-            return
+            return False
         attempt.statement.commit()
         tasks = [task for task in tasks if task.schedulable]
+    return True

@@ -23,6 +23,9 @@ def enqueue(session: Session) -> None:
         objection = session.framework.job_enqueueable(session, job) if job.min_resources is not None else None
         if objection is None:
             admit(session, job)
+            follower = session.next_like(job, Phase.PENDING)
+            if follower is not None and _applies(session, follower):
+                turns.push_job(follower)
         else:
             session.find(job, objection)
         turns.push_queue(queue)
