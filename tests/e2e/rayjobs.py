@@ -81,7 +81,7 @@ def wait_for_event(
 
 
 def wait_for_refusal(api: Api, pod_group: str, namespace: str, *words: str, within: float = 60) -> str:
-    """What a PodGroup says of why it waits, once that has all the words. While its pods are made it says other things."""
+    """What a PodGroup says of why it waits, once that has all the words (while its pods are made it says others)."""
     said = ""
 
     def probe() -> str | None:
