@@ -32,7 +32,7 @@ _PACKAGES = (
     *("containerd", "runc", "containernetworking-plugins"),
 )
 _NODE_PROGRAMS = ("kubelet", "kubeadm", "kubectl")
-ALL_PROGRAMS = (*PROGRAMS, *_NODE_PROGRAMS, "crictl")
+ALL_PROGRAMS = tuple(dict.fromkeys([*PROGRAMS, *_NODE_PROGRAMS, "crictl"]))
 _UNWANTED = (
     "usr/lib/systemd/system/sysinit.target.wants/systemd-tmpfiles-setup.service",
     "usr/lib/systemd/system/multi-user.target.wants/*",
