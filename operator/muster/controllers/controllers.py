@@ -72,15 +72,16 @@ class Controllers:
         Every reconcile and the watch have ended when it returns.
         """
         informers = self._informers
-        for informer in (
+        watched = (
             informers.pods,
             informers.services,
             informers.jobs,
             informers.pod_groups,
             informers.queues,
             informers.ray_clusters,
-        ):
-            await informer.wait_synced(SYNC_SECONDS)
+        )
+        # Together, not one after another: a cancellation that meets the end of one wait must not be lost in the next.
+        await asyncio.gather(*(informer.wait_synced(SYNC_SECONDS) for informer in watched))
         self._wiring.connect()
         for name in ("root", "default"):
             self.queues.add(name)

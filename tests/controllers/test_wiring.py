@@ -1,0 +1,116 @@
+"""Whom a change concerns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+import pytest
+
+from muster.controllers.context import ObservedRayCluster
+from muster.controllers.interests import Interests
+from muster.controllers.wiring import Wiring
+from muster.controllers.workqueue import WorkQueue
+from muster.kube.informer import Change, ChangeKind
+from muster.kube.objects import ApiObject, Job, Pod, PodGroup, Queue, Service
+from muster.kube.resource import PODS, QUEUES
+from tests.controllers.fake_clock import FakeClock
+
+
+@dataclass
+class Source:
+    """An informer, as far as the wiring knows one."""
+
+    handlers: list[Any] = field(default_factory=list)
+
+    @property
+    def informer(self) -> Source:
+        return self
+
+    def subscribe(self, handler: Any) -> None:
+        self.handlers.append(handler)
+
+    def changed(self, old: ApiObject | None, new: ApiObject | None) -> None:
+        kind = ChangeKind.ADDED if old is None else ChangeKind.DELETED if new is None else ChangeKind.MODIFIED
+        for handler in self.handlers:
+            handler(Change(kind, old, new))
+
+
+class Sources:
+    """A context without an API server."""
+
+    def __init__(self) -> None:
+        self.interests = Interests()
+        self.pods, self.services, self.jobs = Source(), Source(), Source()
+        self.pod_groups, self.queues, self.ray_clusters = Source(), Source(), Source()
+
+
+class Wired:
+    """The wiring between sources and three queues, which collect."""
+
+    def __init__(self) -> None:
+        self.sources = Sources()
+        self.queues = {name: WorkQueue(clock=FakeClock()) for name in ("jobs", "clusters", "queues")}
+        Wiring(self.sources, *self.queues.values()).connect()  # type: ignore[arg-type]
+
+    def waiting(self) -> dict[str, int]:
+        return {name: len(queue) for name, queue in self.queues.items() if len(queue)}
+
+
+def made(kind: type[ApiObject], owner: str | None = None, **raw: Any) -> Any:
+    metadata: dict[str, Any] = {"name": "it", "namespace": "ns", "uid": "u", "labels": raw.pop("labels", {})}
+    if owner is not None:
+        owner_kind, _, api_version = owner.partition(" ")
+        metadata["ownerReferences"] = [
+            {
+                "apiVersion": api_version or "ray.io/v1",
+                "kind": owner_kind,
+                "name": "owner",
+                "uid": "o",
+                "controller": True,
+            }
+        ]
+    return msgspec.convert({"metadata": metadata, **raw}, kind)
+
+
+@pytest.mark.parametrize(
+    ("source", "changed", "woken"),
+    [
+        pytest.param("pods", made(Pod, "RayCluster"), {"clusters": 1}, id="a pod wakes its cluster"),
+        pytest.param("pods", made(Pod, "ReplicaSet apps/v1"), {}, id="a foreign pod wakes nobody"),
+        pytest.param("pods", made(Pod), {}, id="a bare pod wakes nobody"),
+        pytest.param("pods", made(Pod, "RayCluster ray.io/v1alpha1"), {"clusters": 1}, id="any version of the owner"),
+        pytest.param("pods", made(Pod, "RayCluster example.org/v1"), {}, id="another group's RayCluster"),
+        pytest.param("services", made(Service, "RayCluster"), {"clusters": 1}, id="a head service"),
+        pytest.param("services", made(Service, "RayJob"), {"jobs": 1}, id="a job's service"),
+        pytest.param("jobs", made(Job, "RayJob"), {"jobs": 1}, id="the submitter wakes its job"),
+        pytest.param("ray_clusters", made(ObservedRayCluster, "RayJob"), {"jobs": 1}, id="a cluster wakes its job"),
+        pytest.param("ray_clusters", made(ObservedRayCluster), {}, id="a cluster of its own"),
+        pytest.param("pod_groups", made(PodGroup, "RayJob"), {"jobs": 1, "queues": 1}, id="a job's gang"),
+        pytest.param("pod_groups", made(PodGroup, "RayCluster"), {"clusters": 1, "queues": 1}, id="a cluster's gang"),
+        pytest.param("queues", made(Queue), {"queues": 1}, id="a queue"),
+    ],
+)
+@pytest.mark.parametrize("deleted", [False, True])
+def test_a_change_wakes_whom_it_concerns(source: str, changed: ApiObject, woken: dict[str, int], deleted: bool) -> None:
+    wired = Wired()
+    getattr(wired.sources, source).changed(changed if deleted else None, None if deleted else changed)
+    assert wired.waiting() == woken
+
+
+def test_a_pod_group_that_moves_wakes_both_queues() -> None:
+    wired = Wired()
+    old, new = made(PodGroup, spec={"queue": "a"}), made(PodGroup, spec={"queue": "b"})
+    wired.sources.pod_groups.changed(old, new)
+    assert wired.waiting() == {"queues": 2}
+
+
+def test_who_waits_for_a_queue_or_for_the_last_pods_of_a_cluster_is_woken() -> None:
+    wired = Wired()
+    wired.sources.interests.add("ns/late", QUEUES, "it")
+    wired.sources.queues.changed(None, made(Queue))
+    assert wired.waiting()["jobs"] == 1
+    wired.sources.interests.add("ns/retried", PODS, "ns/gone")
+    wired.sources.pods.changed(made(Pod, labels={"ray.io/cluster": "gone"}), None)
+    assert wired.waiting()["jobs"] == 2
