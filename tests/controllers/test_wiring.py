@@ -41,7 +41,7 @@ class Sources:
     """A context without an API server."""
 
     def __init__(self) -> None:
-        self.interests = Interests()
+        self.job_interests, self.cluster_interests = Interests(), Interests()
         self.pods, self.services, self.jobs = Source(), Source(), Source()
         self.pod_groups, self.queues, self.ray_clusters = Source(), Source(), Source()
 
@@ -108,9 +108,12 @@ def test_a_pod_group_that_moves_wakes_both_queues() -> None:
 
 def test_who_waits_for_a_queue_or_for_the_last_pods_of_a_cluster_is_woken() -> None:
     wired = Wired()
-    wired.sources.interests.add("ns/late", QUEUES, "it")
+    wired.sources.job_interests.add("ns/late", QUEUES, "it")
     wired.sources.queues.changed(None, made(Queue))
-    assert wired.waiting()["jobs"] == 1
-    wired.sources.interests.add("ns/retried", PODS, "ns/gone")
+    assert wired.waiting() == {"jobs": 1, "queues": 1}
+    wired.sources.cluster_interests.add("ns/cluster", QUEUES, "it")
+    wired.sources.queues.changed(made(Queue), made(Queue))
+    assert wired.waiting() == {"jobs": 1, "queues": 1, "clusters": 1}
+    wired.sources.job_interests.add("ns/retried", PODS, "ns/gone")
     wired.sources.pods.changed(made(Pod, labels={"ray.io/cluster": "gone"}), None)
     assert wired.waiting()["jobs"] == 2

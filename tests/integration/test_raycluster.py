@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from muster.kube.client import ApiClient
-from muster.kube.resource import PODGROUPS, PODS, RAYCLUSTERS, SERVICES
+from muster.kube.resource import PODGROUPS, PODS, QUEUES, RAYCLUSTERS, SERVICES
 from tests.integration.observed import Observed, conditions
 from tests.integration.operators import eventually
-from tests.integration.ray_manifests import ray_cluster, template, worker_group
+from tests.integration.ray_manifests import queue, ray_cluster, template, worker_group
 from tests.integration.stand_ins import StandIns
 
 pytest_plugins = ("tests.integration.controller_fixtures",)
@@ -200,6 +200,22 @@ async def test_a_template_that_the_api_server_refuses_is_told_and_recovers(seen:
     )
     status = await seen.cluster_state("demo", "ready")
     assert "ReplicaFailure" not in conditions(status)
+
+
+async def test_a_cluster_in_a_closed_queue_makes_no_pods_until_it_opens(seen: Observed) -> None:
+    name = f"{seen.namespace}-closed"
+    await seen.api.create(QUEUES, None, queue(name))
+    await seen.api.patch(QUEUES, None, name, {"status": {"state": "Closed"}}, subresource="status")
+    manifest = ray_cluster("demo")
+    manifest["metadata"]["labels"] = {"volcano.sh/queue-name": name}
+    await create(seen, manifest)
+    assert "volcano.sh/queue-name" in await seen.event("QueueClosed", name)
+    waiting = await seen.until(RAYCLUSTERS, "demo", lambda one: (one.get("status") or {}).get("reason"), "it says why")
+    assert name in waiting["status"]["reason"]
+    assert await seen.all(PODS) == []
+    await seen.api.patch(QUEUES, None, name, {"status": {"state": "Open"}}, subresource="status")
+    status = await seen.cluster_state("demo", "ready")
+    assert not status.get("reason")
 
 
 async def test_pods_that_another_scheduler_places_are_not_gated_and_that_is_said(seen: Observed) -> None:

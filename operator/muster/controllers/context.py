@@ -87,7 +87,8 @@ class Context:
         self.dashboards = dashboards
         self.clock = clock or SystemClock()
         self.random = random or Random()
-        self.interests = Interests()
+        self.job_interests = Interests()
+        self.cluster_interests = Interests()
         self.pods = Children(client, PODS, Pod, informers.pods)
         self.services = Children(client, SERVICES, Service, informers.services)
         self.jobs = Children(client, JOBS, Job, informers.jobs)

@@ -23,6 +23,9 @@ from muster.ray.labels import PRIORITY_CLASS, QUEUE_NAME
 
 Owner = RayCluster | RayJob
 
+QUEUE_CLOSED = "QueueClosed"
+"""Event and condition reason of a gang that its queue does not take."""
+
 
 def membership(context: Context, owner: Owner) -> GangMembership:
     """How pods of this cluster or job become members of their gang."""

@@ -70,8 +70,10 @@ class Wiring:
         self._wake_interested(QUEUES, change.object.metadata.name)
 
     def _wake_interested(self, resource: Resource, target: str) -> None:
-        for key in self._context.interests.in_object(resource, target):
+        for key in self._context.job_interests.in_object(resource, target):
             self._ray_jobs.add(key)
+        for key in self._context.cluster_interests.in_object(resource, target):
+            self._ray_clusters.add(key)
 
 
 def _is(api_version: str, kind: str, resource: Resource) -> bool:

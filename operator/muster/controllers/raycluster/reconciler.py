@@ -10,7 +10,7 @@ from __future__ import annotations
 from muster.api.raycluster import RayCluster
 from muster.controllers.children import NotOurs
 from muster.controllers.context import Context
-from muster.controllers.gang import membership
+from muster.controllers.gang import QUEUE_CLOSED, closed_queue, membership
 from muster.controllers.primary import (
     Raw,
     being_deleted,
@@ -19,15 +19,16 @@ from muster.controllers.primary import (
     read,
     understand,
 )
-from muster.controllers.raycluster.gang import ensure_gang
+from muster.controllers.raycluster.gang import ensure_gang, has_own_pod_group
 from muster.controllers.raycluster.memory import ClusterMemory
 from muster.controllers.raycluster.pods import ClusterPods
 from muster.controllers.raycluster.services import ensure_services
 from muster.controllers.raycluster.status import report, report_refusal
 from muster.controllers.raycluster.suspend import give_everything_back, suspending_is_recorded
 from muster.controllers.runner import Requeue
-from muster.kube.resource import RAYCLUSTERS
+from muster.kube.resource import QUEUES, RAYCLUSTERS
 from muster.ray.cluster_conditions import ReplicaFailure, Suspension, suspension
+from muster.ray.gang import queue_name
 from muster.ray.validation import validate_ray_cluster
 
 _NOT_OURS_SECONDS = 10.0
@@ -43,6 +44,7 @@ class RayClusterReconciler:
 
     async def reconcile(self, key: str) -> Requeue | None:
         """Look at the cluster "namespace/name"."""
+        self._context.cluster_interests.clear(key)
         raw = await read(self._context, RAYCLUSTERS, key)
         if raw is None:
             self._memories.pop(key, None)
@@ -79,6 +81,11 @@ class RayClusterReconciler:
     async def _bring_about(self, key: str, raw: Raw, cluster: RayCluster) -> Requeue | None:
         try:
             await ensure_gang(self._context, cluster)
+            complaint = self._closed_queue(key, cluster)
+            if complaint is not None:
+                self._context.say(cluster, "Warning", QUEUE_CLOSED, complaint, "Validate")
+                await report(self._context, raw, cluster, ReplicaFailure(QUEUE_CLOSED, complaint))
+                return None
             await ensure_services(self._context, cluster)
         except NotOurs as conflict:
             self._context.say(cluster, "Warning", "NameTaken", str(conflict), "Create")
@@ -92,6 +99,15 @@ class RayClusterReconciler:
         if not outcome.look_again:
             return None
         return Requeue(max(0.0, min(outcome.look_again) - self._context.clock.now()))
+
+    def _closed_queue(self, key: str, cluster: RayCluster) -> str | None:
+        """Why no pod of a cluster that stands alone is made yet, its queue being closed; pods that exist stay."""
+        if not has_own_pod_group(cluster) or self._context.pods.owned_by(cluster.metadata.uid):
+            return None
+        complaint = closed_queue(self._context, cluster)
+        if complaint is not None:
+            self._context.cluster_interests.add(key, QUEUES, str(queue_name(cluster)))
+        return complaint
 
     def _memory(self, key: str, cluster: RayCluster) -> ClusterMemory:
         memory = self._memories.get(key)

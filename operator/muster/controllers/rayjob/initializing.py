@@ -8,7 +8,7 @@ from __future__ import annotations
 from muster.api.rayjob import JobDeploymentStatus, JobFailedReason, SubmissionMode
 from muster.controllers.clock import seconds_of
 from muster.controllers.context import ObservedRayCluster
-from muster.controllers.gang import closed_queue, ensure_queue
+from muster.controllers.gang import QUEUE_CLOSED, closed_queue, ensure_queue
 from muster.controllers.rayjob import cluster as job_cluster
 from muster.controllers.rayjob.deadlines import deadlines
 from muster.controllers.rayjob.ending import fail
@@ -57,8 +57,8 @@ async def _queue_is_closed(look: Look) -> bool:
     complaint, meta = closed_queue(look.context, look.job), look.job.metadata
     if complaint is None:
         return False
-    look.context.interests.add(f"{meta.namespace}/{meta.name}", QUEUES, str(queue_name(look.job)))
-    look.say("Warning", "QueueClosed", complaint, "Validate")
+    look.context.job_interests.add(f"{meta.namespace}/{meta.name}", QUEUES, str(queue_name(look.job)))
+    look.say("Warning", QUEUE_CLOSED, complaint, "Validate")
     await look.write(message=complaint)
     return True
 

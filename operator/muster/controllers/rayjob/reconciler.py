@@ -52,7 +52,7 @@ class RayJobReconciler:
 
     async def reconcile(self, key: str) -> Requeue | None:
         """Look at the job "namespace/name"."""
-        self._context.interests.clear(key)
+        self._context.job_interests.clear(key)
         raw = await read(self._context, RAYJOBS, key)
         if raw is None or managed_elsewhere(raw):
             return None

@@ -58,6 +58,6 @@ def _pods_until(look: Look) -> list[float]:
     name, namespace = look.status.ray_cluster_name, look.job.metadata.namespace
     if not name:
         return []
-    look.context.interests.add(f"{namespace}/{look.job.metadata.name}", PODS, f"{namespace}/{name}")
+    look.context.job_interests.add(f"{namespace}/{look.job.metadata.name}", PODS, f"{namespace}/{name}")
     ends = [keeps_place_until(pod) for pod in look.context.pods_labelled(namespace, name)]
     return [end for end in ends if end > look.now]
