@@ -151,6 +151,22 @@ def test_no_parked_gang_could_be_placed(world: World, steps: list[Step]) -> None
 
 @PROFILE
 @given(worlds(), st.lists(STEPS, max_size=10))
+def test_parking_changes_no_decision(world: World, steps: list[Step]) -> None:
+    """A scheduler that looks at every gang in every cycle binds and evicts the same."""
+    parked, eager = History(world.cluster()), History(world.cluster())
+    assert decisions(parked.cluster.cycle()) == decisions(eager.cluster.cycle())
+    for step in steps:
+        for job in eager.cluster.cache.jobs.values():
+            eager.cluster.cache.touch(job)
+        assert decisions(parked.play(step)) == decisions(eager.play(step))
+
+
+def decisions(outcome: Outcome) -> tuple[object, ...]:
+    return set(outcome.bindings), set(outcome.evictions), set(outcome.pipelined)
+
+
+@PROFILE
+@given(worlds(), st.lists(STEPS, max_size=10))
 def test_no_fragment_outlives_the_time_for_repair_and_no_reservation_the_time_for_admission(
     world: World, steps: list[Step]
 ) -> None:

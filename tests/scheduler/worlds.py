@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from muster.scheduler.conf import DEFAULT, SchedulerConfiguration
 from muster.scheduler.constraints import PodConstraints, Taint, Toleration
 from muster.scheduler.outcome import Outcome
-from muster.scheduler.specs import TaskSpec, TaskStatus
+from muster.scheduler.specs import PodGroupSpec, TaskSpec, TaskStatus
 from muster.testing import Cluster, Spec, companion, configuration, dated, node, pod, pod_group, queue, resources
 
 CONFIGURATIONS = (
@@ -74,6 +74,16 @@ def gang_specs(draw: st.DrawFn, name: str, queues: list[str]) -> list[Spec]:
     return [group, *members]
 
 
+def renamed(spec: Spec, old: str, new: str) -> Spec:
+    """The same PodGroup or pod under another name."""
+    if isinstance(spec, PodGroupSpec):
+        return replace(spec, name=new, uid=f"uid-{new}")
+    if isinstance(spec, TaskSpec):
+        name = spec.name.replace(old, new, 1)
+        return replace(spec, name=name, uid=f"uid-{name}", job=f"default/{new}")
+    return spec
+
+
 @dataclass
 class World:
     """A cluster's objects, and the configuration to schedule them with."""
@@ -95,7 +105,10 @@ def worlds(draw: st.DrawFn) -> World:
     names = ["default", *[f"q{index}" for index in range(draw(st.integers(0, 2)))]]
     specs += [draw(queue_specs(name)) for name in names if name != "default"]
     for index in range(draw(st.integers(1, 5))):
-        specs += draw(gang_specs(f"g{index}", names))
+        made = draw(gang_specs(f"g{index}", names))
+        specs += made
+        for copy in range(draw(st.sampled_from((0, 0, 2)))):
+            specs += [renamed(spec, f"g{index}", f"g{index}c{copy}") for spec in made]
     for index in range(draw(st.integers(0, 2))):
         specs.append(pod(f"other-{index}", cpu=1, ours=False, node="n0"))
     if draw(st.booleans()):

@@ -106,26 +106,25 @@ def _allocate_job(session: Session, job: JobInfo, sheet: list[TaskInfo]) -> bool
 def _grow(session: Session, job: JobInfo, sheet: list[TaskInfo], key: object) -> bool:
     """Place one member above the minimum; those that find no place are not tried again in this cycle."""
     attempt = Attempt(session.statement(), 1)
-    while sheet:
+    decided = False
+    while sheet and not decided:
         one = place_gang(session, job, [sheet.pop()])
         attempt.short.update(one.short)
         attempt.denied.update(one.denied)
+        decided = one.complete or one.later > 0
         if one.complete:
             one.statement.commit()
-            break
-        if one.later:
+        elif one.later:
             session.keep(one.statement, job)
-            break
-        one.statement.discard()
-        sheet[:] = [
-            task for task in sheet if task.shape.id not in attempt.short and task.shape.id not in attempt.denied
-        ]
-    else:
-        if attempt.short or attempt.denied:
-            session.attempts[key] = attempt
+        else:
+            one.statement.discard()
+            failed = attempt.short.keys() | attempt.denied.keys()
+            sheet[:] = [task for task in sheet if task.shape.id not in failed]
     if attempt.short or attempt.denied:
+        if not decided:
+            session.attempts[key] = attempt
         session.find(job, *refusal_reasons(session, job, attempt))
-    return bool(sheet)
+    return decided
 
 
 def _refuse(session: Session, job: JobInfo, attempt: Attempt, key: object) -> None:
