@@ -40,11 +40,13 @@ def test_a_refused_field_is_named_and_nothing_is_made_until_it_is_corrected(
 def test_a_pod_that_no_node_could_hold_says_so_with_numbers_and_blocks_nobody(
     api: Api, target: Target, namespace: str
 ) -> None:
-    huge = ray_job("huge", namespace, ray_image=target.ray_image, entrypoint=PRINT, worker_cpu="900")
+    largest = max(int(float(node["status"]["allocatable"]["cpu"])) for node in api.list("Node"))
+    more = str(largest + 1)
+    huge = ray_job("huge", namespace, ray_image=target.ray_image, entrypoint=PRINT, workers=1, worker_cpu=more)
     small = ray_job("small", namespace, ray_image=target.ray_image, entrypoint=PRINT)
     api.apply([huge])
 
-    wait_for_refusal(api, "ray-huge-pg", namespace, "cpu", "900")
+    wait_for_refusal(api, "ray-huge-pg", namespace, "no node can ever hold", f"cpu {more}", f"cpu {largest}")
 
     api.apply([small])
     wait_for_deployment_status(api, "small", namespace, "Complete", within=180)
