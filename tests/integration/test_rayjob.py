@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
 
+from muster.controllers.clock import seconds_of
 from muster.kube.resource import JOBS, PODGROUPS, PODS, QUEUES, RAYCLUSTERS, RAYJOBS, SERVICES
 from tests.integration.observed import Observed
 from tests.integration.operators import eventually
@@ -258,7 +260,9 @@ async def test_a_failed_attempt_is_retried_on_a_new_cluster_once_the_old_pods_ar
 async def test_a_deadline_ends_the_job_and_stops_it_in_ray(
     seen: Observed, dashboards: RayDashboards, mode: str
 ) -> None:
-    await create(seen, ray_job("demo", "run", submissionMode=mode, activeDeadlineSeconds=3, backoffLimit=2))
+    await create(seen, ray_job("demo", "run", submissionMode=mode, backoffLimit=2))
+    await runs(seen)
+    await edit(seen, "demo", activeDeadlineSeconds=1)
     status = await seen.job_state("demo", "Failed")
     assert status["reason"] == "DeadlineExceeded"
     status = (
@@ -279,9 +283,9 @@ async def test_a_job_that_does_not_get_to_run_in_time_fails(seen: Observed, stan
 
 async def test_the_cluster_is_kept_for_its_time_to_live(seen: Observed) -> None:
     await create(seen, ray_job("demo", shutdownAfterJobFinishes=True, ttlSecondsAfterFinished=3))
-    await seen.job_state("demo", "Complete")
-    assert len(await seen.all(RAYCLUSTERS)) == 1
-    await seen.gone(RAYCLUSTERS, PODS)
+    status = await seen.job_state("demo", "Complete")
+    await seen.gone(RAYCLUSTERS)
+    assert time.time() >= (seconds_of(status["endTime"]) or 0) + 3
 
 
 async def test_a_cluster_lost_under_the_job_fails_it_and_is_not_made_again(seen: Observed) -> None:
