@@ -221,8 +221,8 @@ def test_fields_without_a_value_are_not_sent(spec: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ({"runtimeEnvYAML": "a: [1"}, "runtimeEnvYAML can't be read"),
-        ({"runtimeEnvYAML": "- a"}, "runtimeEnvYAML must be a mapping, got list"),
+        ({"runtimeEnvYAML": "a: [1"}, "runtimeEnvYAML is not YAML"),
+        ({"runtimeEnvYAML": "- a"}, "runtimeEnvYAML must be a YAML mapping"),
         ({"entrypointResources": "{"}, "entrypointResources can't be read"),
         ({"entrypointResources": "[1]"}, "entrypointResources must be a mapping, got list"),
     ],
@@ -230,3 +230,8 @@ def test_fields_without_a_value_are_not_sent(spec: dict[str, Any]) -> None:
 def test_what_can_not_be_read_is_an_error_that_names_the_field(spec: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         submission(ray_job(**spec), "id-1")
+
+
+def test_a_runtime_environment_is_sent_with_text_as_keys() -> None:
+    document = env_of(manifest(ray_job(entrypoint="x", runtimeEnvYAML="1: a\nb: c")))["MUSTER_SUBMISSION"]
+    assert json.loads(document)["runtime_env"] == {"1": "a", "b": "c"}

@@ -50,6 +50,8 @@ BOMB = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "\n".join(
         job(submitterPodTemplate={"spec": {"nodeSelector": {"a": "b"}}}),
         job(clusterSelector={}),
         job({"name": "x" * 47}),
+        job(runtimeEnvYAML="1: a\nb: c"),
+        job(submissionMode="HTTPMode", entrypoint="x" * 131_000),
     ],
 )
 def test_what_users_of_kuberay_write_is_fine(obj: Json) -> None:
@@ -104,6 +106,18 @@ def test_what_users_of_kuberay_write_is_fine(obj: Json) -> None:
         (job(runtimeEnvYAML="a: &a [*a]"), "spec.runtimeEnvYAML: "),
         (job(runtimeEnvYAML=BOMB), "spec.runtimeEnvYAML: has more than 100000 characters when its aliases are"),
         (job(runtimeEnvYAML="[" * 5000), "spec.runtimeEnvYAML: is not YAML: "),
+        (job(runtimeEnvYAML='a: !!int ""'), "spec.runtimeEnvYAML: is not YAML: "),
+        (job(runtimeEnvYAML="a: !!bool maybe"), "spec.runtimeEnvYAML: is not YAML: "),
+        (job(runtimeEnvYAML="a: !!timestamp now"), "spec.runtimeEnvYAML: is not YAML: "),
+        (job(runtimeEnvYAML="a: .nan"), "spec.runtimeEnvYAML: can't be sent to Ray as JSON: Out of range"),
+        (job(runtimeEnvYAML='a: "\\ud800"'), "spec.runtimeEnvYAML: can't be sent to Ray as JSON: 'utf-8' codec"),
+        (job(runtimeEnvYAML="#" * 100_001), "spec.runtimeEnvYAML: has more than 100000 characters; shorten it"),
+        (job(entrypointResources="[" * 100_000), "spec.entrypointResources: is not JSON: "),
+        (job(entrypoint="x" * 131_000), "spec.entrypoint: is too long with runtimeEnvYAML and metadata: 131"),
+        (
+            job(entrypoint="x" * 90_000, runtimeEnvYAML="a: " + "é" * 10_000),
+            "spec.entrypoint: is too long with runtimeEnv",
+        ),
         (job(entrypointNumCpus=-1), "spec.entrypointNumCpus: must be a number from 0 up, got -1"),
         (job(entrypointNumGpus=float("nan")), "spec.entrypointNumGpus: must be a number from 0 up, got nan"),
         (job(entrypointResources="{custom: 1}"), "spec.entrypointResources: is not JSON: "),
@@ -149,6 +163,12 @@ def test_each_rule_names_its_field_and_says_what_to_do(obj: Json, problem: str) 
 def test_the_cluster_in_the_job_is_held_to_the_rules_for_clusters(fields: Any, problem: str) -> None:
     (told,) = problems(job(rayClusterSpec=with_fields(*fields)["spec"]))
     assert told.startswith(problem)
+
+
+def test_a_message_about_broken_yaml_does_not_repeat_what_may_be_secret() -> None:
+    (told,) = problems(job(runtimeEnvYAML="env_vars: {TOKEN: hunter2, OTHER: ]"))
+    assert "hunter2" not in told
+    assert "line 1, column 35" in told, told
 
 
 def test_the_annotations_of_the_job_count_for_its_cluster() -> None:

@@ -10,16 +10,15 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
-
-import yaml
 
 from muster.api.rayjob import RayJob
 from muster.ray import labels, names
 from muster.ray.gang_membership import GangMembership
 from muster.ray.job_info import Submission
 from muster.ray.owner import owner_reference
+from muster.ray.runtime_env import RuntimeEnvError, read_runtime_env
 
 Manifest = dict[str, Any]
 
@@ -29,7 +28,7 @@ DEFAULT_BACKOFF_LIMIT: Final = 2
 _REQUESTS: Final = {"cpu": "50m", "memory": "64Mi"}
 _LIMITS: Final = {"cpu": "500m", "memory": "256Mi"}
 _USER_ID: Final = 65532
-_LONGEST_SUBMISSION: Final = 130_000
+LONGEST_SUBMISSION: Final = 130_000
 """Linux starts no program with a longer variable than 128 KiB, its name included."""
 _JOB_ENDED_BADLY: Final = 1
 """What `muster submit` exits with when Ray's verdict is in and it is not SUCCEEDED: trying again can't change that."""
@@ -41,11 +40,11 @@ def submission(job: RayJob, submission_id: str) -> Submission:
     return Submission(
         submission_id=submission_id,
         entrypoint=(spec.entrypoint or "").strip(),
-        runtime_env=_mapping("runtimeEnvYAML", spec.runtime_env_yaml, yaml.safe_load),
+        runtime_env=_runtime_env(spec.runtime_env_yaml),
         metadata=dict(spec.metadata or {}),
         entrypoint_num_cpus=max(0, spec.entrypoint_num_cpus or 0),
         entrypoint_num_gpus=max(0, spec.entrypoint_num_gpus or 0),
-        entrypoint_resources=_mapping("entrypointResources", spec.entrypoint_resources, json.loads),
+        entrypoint_resources=_entrypoint_resources(spec.entrypoint_resources),
     )
 
 
@@ -64,10 +63,10 @@ def submitter_job(
     and for a submission that is too long for an environment variable.
     """
     document = submission(job, submission_id).to_json()
-    if len(document) > _LONGEST_SUBMISSION:
+    if len(document) > LONGEST_SUBMISSION:
         raise ValueError(
             f"entrypoint, runtimeEnvYAML and metadata are {len(document)} bytes long together, "
-            f"more than the {_LONGEST_SUBMISSION} that a submitter pod can be given; use submissionMode HTTPMode"
+            f"more than the {LONGEST_SUBMISSION} that a submitter pod can be given; use submissionMode HTTPMode"
         )
     template = submitter_template(job, image=image, gang=gang, image_pull_policy=image_pull_policy)
     container = template["spec"]["containers"][0]
@@ -172,15 +171,22 @@ def _labels(job: RayJob) -> dict[str, str]:
     }
 
 
-def _mapping(field: str, text: str | None, load: Callable[[str], Any]) -> dict[str, Any]:
+def _runtime_env(text: str | None) -> dict[str, Any]:
+    try:
+        return read_runtime_env(text)
+    except RuntimeEnvError as error:
+        raise ValueError(f"runtimeEnvYAML {error}") from None
+
+
+def _entrypoint_resources(text: str | None) -> dict[str, Any]:
     if not (text or "").strip():
         return {}
     try:
-        value = load(text or "")
-    except (ValueError, yaml.YAMLError) as error:
-        raise ValueError(f"{field} can't be read: {error}") from None
+        value = json.loads(text or "")
+    except ValueError as error:
+        raise ValueError(f"entrypointResources can't be read: {error}") from None
     if value is None:
         return {}
     if not isinstance(value, Mapping):
-        raise ValueError(f"{field} must be a mapping, got {type(value).__name__}")
+        raise ValueError(f"entrypointResources must be a mapping, got {type(value).__name__}")
     return dict(value)

@@ -123,5 +123,6 @@ JOB_RULES: tuple[JobRule, ...] = (
     program.runtime_environment,
     program.entrypoint_amounts,
     program.entrypoint_resources,
+    program.submission_length,
     submitter_template,
 )
