@@ -17,7 +17,7 @@ class Writer:
 
     def __init__(self) -> None:
         self.written: list[str] = []
-        self.failures: list[ApiError] = []
+        self.failures: list[Exception] = []
         self.open = 0
         self.most_open = 0
         self.hold = asyncio.Event()
@@ -85,16 +85,17 @@ async def test_different_keys_are_written_at_the_same_time_up_to_the_limit() -> 
         assert writer.most_open == 2
 
 
-RETRIED: list[ApiError] = [
+RETRIED: list[Exception] = [
     ServerError(500, "InternalError", ""),
     TooManyRequests(429, "TooManyRequests", ""),
     Conflict(409, "Conflict", ""),
     Forbidden(403, "Forbidden", ""),
+    ValueError("nobody foresaw this"),
 ]
 
 
-@pytest.mark.parametrize("failure", RETRIED, ids=lambda failure: failure.reason)
-async def test_a_failed_write_is_tried_again_with_growing_pauses(failure: ApiError) -> None:
+@pytest.mark.parametrize("failure", RETRIED, ids=lambda failure: type(failure).__name__)
+async def test_a_failed_write_is_tried_again_with_growing_pauses(failure: Exception) -> None:
     writer, clock = Writer(), ManualClock()
     writer.failures = [failure] * 3
     async with running(writer, clock) as queue:

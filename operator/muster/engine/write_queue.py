@@ -2,7 +2,8 @@
 
 A key that is put is written soon: at most one write per key at a time, equal keys in the queue once, so that of many
 changes to one object only the newest state is written. A write that fails is tried again with a growing pause until it
-succeeds, its object is gone, or the server calls it invalid; the writer reads the object's latest state each time.
+succeeds, its object is gone, or the server calls it invalid; the writer reads the object's latest state each time. A
+writer that raises what nobody foresaw is logged and tried again too: one object must not stop the others.
 """
 
 from __future__ import annotations
@@ -107,12 +108,19 @@ class WriteQueue:
         except Invalid as error:
             logger.error("%s: the server refuses %s: %s", self._name, key, error)
         except ApiError as error:
-            self._failures[key] = self._failures.get(key, 0) + 1
-            pause = self._backoff.pause(self._failures[key])
+            pause = self._pause(key)
             logger.info("%s: %s will be written again in %.1f s: %s", self._name, key, pause, error)
+            return pause
+        except Exception:
+            pause = self._pause(key)
+            logger.exception("%s: %s can't be written; again in %.1f s", self._name, key, pause)
             return pause
         self._failures.pop(key, None)
         return None
+
+    def _pause(self, key: str) -> float:
+        self._failures[key] = self._failures.get(key, 0) + 1
+        return self._backoff.pause(self._failures[key])
 
     async def _retry(self, key: str, pause: float) -> None:
         await self._clock.sleep(pause)
