@@ -9,7 +9,7 @@ import pytest
 
 from muster.engine.backoff import Backoff
 from muster.engine.evictor import Evictor
-from muster.kube.errors import ApiError, Forbidden, ServerError, Unreachable
+from muster.kube.errors import ApiError, Conflict, Forbidden, Invalid, ServerError, Unreachable
 from muster.kube.events import ObjectReference
 from muster.scheduler.outcome import Eviction
 from tests.engine.manual_clock import ManualClock, settle
@@ -90,7 +90,10 @@ async def test_a_pod_that_is_gone_or_replaced_needs_no_eviction(verb: str, event
         assert [found.metadata.uid for found in api.pods.values()] in ([], ["another"])
 
 
-@pytest.mark.parametrize("error", [SERVER_ERROR, Unreachable("timed out")], ids=lambda error: error.reason)
+CONFLICT = Conflict(409, "Conflict", "the object has been modified")
+
+
+@pytest.mark.parametrize("error", [SERVER_ERROR, CONFLICT, Unreachable("timed out")], ids=lambda error: error.reason)
 @pytest.mark.parametrize("verb", ["patch", "delete"])
 async def test_a_failed_eviction_is_tried_again(verb: str, error: ApiError) -> None:
     api, clock = ScriptedApi(pod(node="n")), ManualClock()
@@ -99,6 +102,18 @@ async def test_a_failed_eviction_is_tried_again(verb: str, error: ApiError) -> N
         made.post([eviction()])
         await clock.advance(10)
         assert (api.pods, ends.failed) == ({}, [])
+
+
+@pytest.mark.parametrize(
+    "error", [Forbidden(403, "Forbidden", ""), Invalid(422, "Invalid", "")], ids=lambda error: error.reason
+)
+async def test_a_pod_that_may_not_be_marked_is_evicted_all_the_same(error: ApiError) -> None:
+    api, clock = ScriptedApi(pod(node="n")), ManualClock()
+    api.faults["patch"].append(failing(error))
+    async with evictor(api, clock) as (made, ends):
+        made.post([eviction()])
+        await settle()
+        assert (api.pods, ends.failed, len(ends.events)) == ({}, [], 1)
 
 
 STUBBORN: dict[str, tuple[list[ApiError], int]] = {

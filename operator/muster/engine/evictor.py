@@ -1,7 +1,9 @@
 """Carries evictions out: says why on the pod (condition DisruptionTarget, event), then deletes it by its UID.
 
-The pod's own grace period holds. A pod that is gone or has been replaced under its name needs no eviction any more. An
-eviction that fails for good is handed back to the model, which then counts the pod as staying.
+The pod's own grace period holds. A pod that is gone or has been replaced under its name needs no eviction any more; it
+has to be read to know that, for a write is also refused as a conflict when others write to the same pod all the time.
+To say why is a courtesy: where the server will not have it, the pod goes all the same. An eviction that fails for good
+is handed back to the model, which then counts the pod as staying.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from muster.engine.times import rfc3339
 from muster.kube.client import ApiClient, PatchKind
 from muster.kube.errors import ApiError, Conflict, Forbidden, Invalid, NotFound
 from muster.kube.events import EventRecorder, ObjectReference
+from muster.kube.objects import Pod
 from muster.kube.resource import PODS
 from muster.scheduler.outcome import Eviction
 
@@ -78,9 +81,8 @@ class Evictor:
         while True:
             try:
                 async with self._slots:
-                    await self._mark(eviction)
-                    await self._client.delete(PODS, eviction.namespace, eviction.pod, uid=eviction.task_uid)
-            except (NotFound, Conflict):
+                    await self._mark_and_delete(eviction)
+            except NotFound:
                 return None
             except ApiError as error:
                 failures += 1
@@ -89,6 +91,17 @@ class Evictor:
             else:
                 return None
             await self._clock.sleep(self._backoff.pause(failures))
+
+    async def _mark_and_delete(self, eviction: Eviction) -> None:
+        """Raises NotFound when this very pod is there no more."""
+        try:
+            await self._mark(eviction)
+            await self._client.delete(PODS, eviction.namespace, eviction.pod, uid=eviction.task_uid)
+        except Conflict:
+            found = await self._client.get(PODS, eviction.namespace, eviction.pod, decode=Pod)
+            if found.metadata.uid != eviction.task_uid:
+                raise NotFound(404, "NotFound", f"the pod has another UID, {found.metadata.uid}") from None
+            raise
 
     async def _mark(self, eviction: Eviction) -> None:
         condition = {
@@ -100,7 +113,10 @@ class Evictor:
         }
         patch = {"metadata": {"uid": eviction.task_uid}, "status": {"conditions": [condition]}}
         kind = PatchKind.STRATEGIC
-        await self._client.patch(PODS, eviction.namespace, eviction.pod, patch, kind=kind, subresource="status")
+        try:
+            await self._client.patch(PODS, eviction.namespace, eviction.pod, patch, kind=kind, subresource="status")
+        except (Forbidden, Invalid) as error:
+            logger.warning("%s/%s is evicted without a condition: %s", eviction.namespace, eviction.pod, error)
 
 
 def explanation(eviction: Eviction) -> str:
