@@ -169,7 +169,8 @@ class Operator:
             parts.append(self._engine(engine_informers, own_pod).run)
         if Component.CONTROLLERS in self._options.components:
             made_by_us = f"{labels.CREATED_BY}={labels.OPERATOR}"
-            services = self._informer(SERVICES, Service, label_selector=made_by_us)
+            # A RayJob's head service carries no such label: it has to look as KubeRay's does.
+            services = self._informer(SERVICES, Service)
             jobs = self._informer(JOBS, Job, label_selector=made_by_us)
             ray_clusters = self._informer(RAYCLUSTERS, ObservedRayCluster)
             controller_informers = ControllerInformers(pods, services, jobs, pod_groups, queues, ray_clusters)

@@ -142,7 +142,8 @@ class EventRecorder:
     async def flush(self, deadline: float) -> bool:
         """Wait until all is posted, at most `deadline` seconds; says whether it is. `run` must be running."""
         try:
-            await asyncio.wait_for(self._idle.wait(), deadline)
+            async with asyncio.timeout(deadline):
+                await self._idle.wait()
         except TimeoutError:
             return False
         return True

@@ -100,7 +100,9 @@ class Informer(Generic[T]):
     async def wait_synced(self, deadline_seconds: float) -> None:
         """Wait for the first list. Raises TimeoutError."""
         try:
-            await asyncio.wait_for(self._synced.wait(), deadline_seconds)
+            # Not wait_for: before Python 3.12 it loses a cancellation that meets the end of the wait.
+            async with asyncio.timeout(deadline_seconds):
+                await self._synced.wait()
         except TimeoutError:
             raise TimeoutError(f"no list of {self.resource.plural} within {deadline_seconds} s") from None
 
