@@ -246,6 +246,25 @@ async def test_waiting_for_a_list_that_does_not_come_ends_with_the_deadline() ->
     assert not informer.has_synced
 
 
+@pytest.mark.parametrize("ticks", range(5))
+async def test_a_cancellation_that_meets_the_end_of_the_wait_is_not_lost(ticks: int) -> None:
+    informer = ScriptedServer().informer()
+
+    async def wait_then_work() -> None:
+        await informer.wait_synced(5)
+        await asyncio.Event().wait()
+
+    task = asyncio.create_task(wait_then_work())
+    await settle()
+    informer._synced.set()
+    for _ in range(ticks):
+        await asyncio.sleep(0)
+    task.cancel()
+    done, _ = await asyncio.wait({task}, timeout=1)
+    task.cancel()
+    assert done == {task}
+
+
 async def test_watches_that_end_at_once_are_not_hammered() -> None:
     class Ending(ScriptedServer):
         async def watch(self, *_: Any, **__: Any) -> Any:
