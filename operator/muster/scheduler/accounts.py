@@ -84,6 +84,15 @@ class Accounts:
         elif sign < 0:
             self.drop_if_empty(node)
 
+    def free(self, task: TaskInfo) -> None:
+        """Note that what the task holds is, or is about to be, free for others."""
+        node = self.nodes.get(task.node) if task.node is not None else None
+        if node is not None and node.spec is not None:
+            self.relief.nodes[node.name] = node
+        if task.job is not None:
+            self.relief.queues.add(task.job.queue.name)
+        self.relief.cluster = True
+
     def touch(self, job: JobInfo) -> None:
         """Something about the job itself changed: look at it in the next cycle."""
         self.changed[job.key] = job

@@ -113,7 +113,7 @@ class SchedulerCache(Accounts):
         task = self.tasks.get(task_uid)
         if task is None or not task.assumed:
             return
-        self._free(task)
+        self.free(task)
         status = TaskStatus.PENDING if task.status is TaskStatus.BINDING else task.status
         self.move(task, status, None)
         task.assumed = False
@@ -180,14 +180,7 @@ class SchedulerCache(Accounts):
             and new.request == old.request
         )
         if not unchanged:
-            self._free(old)
-
-    def _free(self, task: TaskInfo) -> None:
-        if task.node is not None and task.node in self.nodes:
-            self.relief.nodes[task.node] = self.nodes[task.node]
-        if task.job is not None:
-            self.relief.queues.add(task.job.queue.name)
-        self.relief.cluster = True
+            self.free(old)
 
     # --- PodGroups ---
 

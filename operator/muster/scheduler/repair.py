@@ -53,12 +53,11 @@ def roll_back(session: Session, job: JobInfo) -> None:
     statement = session.statement()
     for task in sorted(job.all_tasks(), key=lambda each: each.order):
         if task.status.placed and task.spec.ours:
+            session.cache.free(task)
             statement.evict(task, ROLLBACK)
     statement.commit(by=job.key)
     job.broken_since = None
     job.held_min = job.min_member
-    session.cache.relief.queues.add(job.queue.name)
-    session.cache.relief.cluster = True
 
 
 def release_room_of_the_unplaced(session: Session, job: JobInfo) -> None:
@@ -68,12 +67,8 @@ def release_room_of_the_unplaced(session: Session, job: JobInfo) -> None:
     job.shape_key = None
     for placeholder in job.placeholders.values():
         if placeholder.node is not None:
-            node = session.cache.nodes.get(placeholder.node)
-            if node is not None and node.spec is not None:
-                session.cache.relief.nodes[node.name] = node
+            session.cache.free(placeholder)
             session.cache.move(placeholder, TaskStatus.PENDING, None)
-            session.cache.relief.queues.add(job.queue.name)
-            session.cache.relief.cluster = True
 
 
 def expire_reservation(session: Session, job: JobInfo) -> None:
