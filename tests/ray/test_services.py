@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from muster.ray.pods import head_pod
 from muster.ray.services import dashboard_port, head_service, headless_worker_service, ray_job_head_service
 from tests.ray.ray_objects import ray_cluster, ray_job, template, worker_group
 
@@ -47,6 +48,10 @@ def test_a_head_service_is_headless_and_leads_to_a_head_that_is_not_ready_yet() 
         ([{"name": "dashboard", "containerPort": 1}], {"dashboard": 1, "metrics": 8080}),
         ([{"containerPort": 5}], {"5-port": 5, "metrics": 8080}),
         ([{"name": "metrics", "containerPort": 9}], {"metrics": 9}),
+        # The API server takes no number twice.
+        ([{"name": "prom", "containerPort": 8080}], {"prom": 8080}),
+        ([{"containerPort": 8080}], {"8080-port": 8080}),
+        ([{"name": "a", "containerPort": 5}, {"name": "serve", "containerPort": 5}], {"serve": 5, "metrics": 8080}),
     ],
 )
 def test_declared_ports_take_the_place_of_the_usual_ones(
@@ -74,6 +79,22 @@ def test_the_application_label_of_the_head_template_is_selected_by() -> None:
     service = head_service(ray_cluster(head=head))
     assert service["spec"]["selector"]["app.kubernetes.io/name"] == "mine"
     assert service["metadata"]["labels"]["app.kubernetes.io/name"] == "mine"
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        {"template": template(metadata={"labels": {"app.kubernetes.io/name": ""}})},
+        {"template": template(metadata={"labels": {"ray.io/identifier": "mine", "ray.io/cluster": "no", "a": "b"}})},
+        {"template": template(metadata={"labels": {"app.kubernetes.io/created-by": "helm"}})},
+        {"labels": {"app.kubernetes.io/name": "mine"}},
+        {"template": template(metadata={"labels": None})},
+    ],
+)
+def test_a_head_service_leads_to_its_pod_whatever_labels_that_has_been_given(head: dict[str, Any]) -> None:
+    cluster = ray_cluster(head=head)
+    carried = head_pod(cluster, "h")["metadata"]["labels"]
+    assert head_service(cluster)["spec"]["selector"].items() <= carried.items()
 
 
 def test_the_users_own_service_is_kept_but_for_selector_and_namespace() -> None:

@@ -48,26 +48,39 @@ def head_service(cluster: RayCluster, *, with_cluster_ip: bool = False) -> Manif
 
 def head_selector(cluster: RayCluster) -> dict[str, str]:
     """The labels of the head pod that its service selects by; the service carries them too."""
-    template = cluster.spec.head_group_spec.template.get("metadata") or {}
+    group = cluster.spec.head_group_spec
+    template = group.template.get("metadata") or {}
     name = cluster.metadata.name
-    return {
-        labels.CLUSTER: name,
-        labels.NODE_TYPE: labels.HEAD,
+    usual = {
         labels.IDENTIFIER: names.identifier(name, labels.HEAD),
-        labels.APP_NAME: (template.get("labels") or {}).get(labels.APP_NAME) or labels.APPLICATION,
+        labels.APP_NAME: labels.APPLICATION,
         labels.CREATED_BY: labels.OPERATOR,
     }
+    # As on the pod: what the user has written wins, an empty value too.
+    written = {**(template.get("labels") or {}), **(group.labels or {})}
+    selected = {key: written.get(key, value) for key, value in usual.items()}
+    return {labels.CLUSTER: name, labels.NODE_TYPE: labels.HEAD, **selected}
 
 
 def head_ports(cluster: RayCluster) -> list[Port]:
-    """The ports of the head's Ray container, or Ray's usual ones when it declares none; sorted by name."""
+    """The ports of the head's Ray container, or Ray's usual ones when it declares none; sorted by name.
+
+    A number that is declared twice has one port, since the API server takes none twice: under the name that others
+    look for, if it has one.
+    """
     container = cluster.spec.head_group_spec.template["spec"]["containers"][0]
     declared = {
         port.get("name") or f"{port['containerPort']}-port": port["containerPort"]
         for port in container.get("ports") or []
     }
-    ports = {"metrics": METRICS_PORT} | (declared or _DEFAULT_PORTS)
-    return [{"name": name, "port": ports[name], "appProtocol": "tcp"} for name in sorted(ports)]
+    ports = declared or _DEFAULT_PORTS
+    if METRICS_PORT not in ports.values():
+        ports = {"metrics": METRICS_PORT} | ports
+    name_of: dict[int, str] = {}
+    for name in sorted(ports, key=lambda name: (name not in _DEFAULT_PORTS, name)):
+        name_of.setdefault(ports[name], name)
+    by_name = sorted((name, number) for number, name in name_of.items())
+    return [{"name": name, "port": number, "appProtocol": "tcp"} for name, number in by_name]
 
 
 def dashboard_port(ports: list[Port]) -> int:
