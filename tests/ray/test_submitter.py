@@ -163,6 +163,13 @@ def test_a_users_own_command_is_run_as_it_is_with_the_same_environment() -> None
     assert "podFailurePolicy" not in job["spec"]
 
 
+@pytest.mark.parametrize("nothing", [None, ""])
+def test_a_template_that_leaves_the_restart_policy_empty_gets_ours(nothing: str | None) -> None:
+    job = manifest(ray_job(submitterPodTemplate=user_template(container={"name": "mine"}, restartPolicy=nothing)))
+    assert pod_of(job)["restartPolicy"] == "Never"
+    assert "podFailurePolicy" in job["spec"]
+
+
 def test_a_template_that_restarts_its_container_has_no_failure_policy() -> None:
     template = user_template(container={"name": "mine"}, restartPolicy="OnFailure")
     assert "podFailurePolicy" not in manifest(ray_job(submitterPodTemplate=template))["spec"]

@@ -152,6 +152,12 @@ def test_names_labels_and_annotations(path: Path, value: object, problem: str) -
         (["labels"], {"a b": "c"}, "labels[a b]: is no valid label key"),
         (["labels"], {"Ray.IO/x": "c"}, "labels[Ray.IO/x]: is no valid label key"),
         (["labels"], {"a": "b c"}, 'labels[a]: "b c" is no valid label value'),
+        (
+            ["template", "metadata"],
+            {"labels": {"team": "red team"}},
+            'template.metadata.labels[team]: "red team" is no',
+        ),
+        (["template", "metadata"], {"labels": {"/team": "red"}}, "template.metadata.labels[/team]: is no valid label"),
         (["rayStartParams"], {"labels": "a=b"}, "rayStartParams[labels]: is not allowed; write the labels into"),
     ],
 )
@@ -183,6 +189,8 @@ def test_amounts_for_ray_are_given_once(param: str) -> None:
         ({"numOfHosts": -2}, "numOfHosts: must be at least 1, got -2"),
         ({"groupName": ""}, 'groupName: pods can\'t be named after ""'),
         ({"groupName": "small_group"}, 'groupName: pods can\'t be named after "small_group"'),
+        ({"groupName": "small-"}, 'groupName: pods can\'t be named after "small-"'),
+        ({"groupName": "s" * 64}, f'groupName: pods can\'t be named after "{"s" * 64}"'),
         ({"groupName": "headgroup"}, 'groupName: "headgroup" is reserved; choose another name'),
         ({"groupName": "submittergroup"}, 'groupName: "submittergroup" is reserved; choose another name'),
         ({"idleTimeoutSeconds": 60}, "idleTimeoutSeconds: needs the second autoscaler"),

@@ -129,6 +129,10 @@ def test_what_users_of_kuberay_write_is_fine(obj: Json) -> None:
             "spec.submitterPodTemplate.spec.restartPolicy: must be Never or OnFailure in a Job, not Always",
         ),
         (
+            job(submitterPodTemplate={"metadata": {"labels": {"a": "b c"}}}),
+            'spec.submitterPodTemplate.metadata.labels[a]: "b c" is no valid label value',
+        ),
+        (
             job(submitterPodTemplate={"spec": {"containers": [{"image": "mine"}]}}),
             "spec.submitterPodTemplate.spec.containers[0].name: is required",
         ),

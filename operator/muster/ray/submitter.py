@@ -104,7 +104,7 @@ def submitter_template(
     metadata, spec = base.get("metadata") or {}, base.get("spec") or {}
     containers = spec.get("containers") or [{"name": CONTAINER}]
     spec["containers"] = containers
-    spec.setdefault("restartPolicy", "Never")
+    spec["restartPolicy"] = spec.get("restartPolicy") or "Never"
     if not containers[0].get("command"):
         _run_muster(spec, containers[0], image, image_pull_policy)
     template = {"metadata": {**metadata, "labels": {**(metadata.get("labels") or {}), **_labels(job)}}, "spec": spec}
@@ -120,7 +120,8 @@ def _run_muster(spec: dict[str, Any], container: dict[str, Any], image: str, ima
         container["imagePullPolicy"] = image_pull_policy
     container.pop("args", None)
     container["resources"] = _resources(container.get("resources") or {})
-    spec.setdefault("automountServiceAccountToken", False)
+    if spec.get("automountServiceAccountToken") is None:
+        spec["automountServiceAccountToken"] = False
     spec["securityContext"] = {
         "runAsNonRoot": True,
         "runAsUser": _USER_ID,

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from muster.api.errors import FieldProblem
 from muster.ray import labels, names
 from muster.ray.validation.metadata import is_subdomain
-from muster.ray.validation.view import ClusterView, Problems
+from muster.ray.validation.view import ClusterView, Problems, Template
 
 _RAY_AMOUNTS = ("num-cpus", "num-gpus", "memory", "resources")
 _RESERVED = (labels.HEAD_GROUP, labels.SUBMITTER_GROUP)
@@ -44,10 +44,16 @@ def group_names(view: ClusterView) -> Problems:
             yield FieldProblem(f"{path}.groupName", text)
         elif name in _RESERVED:
             yield FieldProblem(f"{path}.groupName", f'"{name}" is reserved; choose another name')
-        elif not name or not is_subdomain(f"{names.worker_pod_prefix(view.cluster_name, name)}xxxxx"):
-            text = f'pods can\'t be named after "{name}"; use letters, digits and "-"'
+        elif not _names_pods(name, view.cluster_name):
+            text = f'pods can\'t be named after "{name}"; use up to 63 letters, digits and "-", a letter or digit last'
             yield FieldProblem(f"{path}.groupName", text)
         first.setdefault(name, index)
+
+
+def _names_pods(group: str, cluster: str) -> bool:
+    """Whether pods can have the group's name in their own, and as a label."""
+    pod = f"{names.worker_pod_prefix(cluster, group)}xxxxx"
+    return _NAME_PART.fullmatch(group) is not None and is_subdomain(pod)
 
 
 def amounts_once(view: ClusterView) -> Problems:
@@ -69,9 +75,16 @@ def labels_once(view: ClusterView) -> Problems:
 
 
 def group_labels(view: ClusterView) -> Problems:
-    """A group's labels become labels of its pods."""
+    """A group's labels become labels of its pods, and so do those of its template."""
     for group in view.groups:
         yield from label_map(group.spec.labels or {}, f"{group.path}.labels")
+        yield from template_labels(group.template)
+
+
+def template_labels(template: Template) -> Problems:
+    """The labels of one template; nothing when it could not be read."""
+    metadata = template.parsed.metadata
+    yield from label_map((metadata.labels if metadata else None) or {}, f"{template.path}.metadata.labels")
 
 
 def label_map(pairs: Mapping[str, str], path: str) -> Problems:

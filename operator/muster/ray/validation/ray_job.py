@@ -7,7 +7,7 @@ from collections.abc import Callable
 from muster.api.errors import FieldProblem
 from muster.api.rayjob import RayJob, SubmissionMode
 from muster.ray import names
-from muster.ray.validation import metadata, pods, program, unsupported
+from muster.ray.validation import groups, metadata, pods, program, unsupported
 from muster.ray.validation.ray_cluster import cluster_spec_problems
 from muster.ray.validation.view import ClusterView, Problems, Template
 
@@ -103,6 +103,7 @@ def submitter_template(job: RayJob) -> Problems:
         return
     template = Template.read(job.spec.submitter_pod_template, "spec.submitterPodTemplate")
     yield from template.problems
+    yield from groups.template_labels(template)
     yield from pods.template_quantities(template)
     restart = template.parsed.spec.restart_policy if template.parsed.spec else None
     if restart not in _SUBMITTER_RESTARTS:
