@@ -11,6 +11,7 @@ import logging
 import secrets
 import signal
 import socket
+import sys
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from enum import StrEnum
@@ -52,6 +53,10 @@ T = TypeVar("T", bound=ApiObject)
 
 LEASE = "muster"
 
+DEEP_ENOUGH = 11_000
+"""Python's recursion limit: the API server takes objects nested up to 10,000 levels deep (a pod template of a
+RayCluster may hold anything), and one that can't be decoded would stop the watch on all of its kind."""
+
 
 class Component(StrEnum):
     """A part of Muster that can run in a process of its own."""
@@ -80,6 +85,7 @@ class Options:
 
 async def operate(options: Options) -> int:
     """Run the operator until SIGTERM or SIGINT; the exit status: 0 when asked to stop, 1 when a part failed."""
+    sys.setrecursionlimit(max(DEEP_ENOUGH, sys.getrecursionlimit()))
     work = asyncio.ensure_future(_work(options))
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):

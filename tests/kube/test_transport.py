@@ -104,9 +104,13 @@ async def test_a_redirect_is_not_followed() -> None:
     assert refused.value.status == 302
 
 
-async def test_an_answer_that_is_no_json_is_undecodable() -> None:
+NO_JSON = {"a page of a browser": "<html>", "nested too deep": '{"a":' * 100_000 + "1" + "}" * 100_000}
+
+
+@pytest.mark.parametrize("body", NO_JSON.values(), ids=NO_JSON.keys())
+async def test_an_answer_that_is_no_json_is_undecodable(body: str) -> None:
     async def text(_: web.Request) -> web.StreamResponse:
-        return web.Response(text="<html>")
+        return web.Response(text=body)
 
     async with client_of(text) as client:
         with pytest.raises(Undecodable):
@@ -145,8 +149,11 @@ async def test_an_error_in_the_stream_has_its_type() -> None:
             await watched(client)
 
 
-async def test_a_line_that_is_no_event_is_undecodable() -> None:
-    async with client_of(streaming(b"garbage\n")) as client:
+@pytest.mark.parametrize(
+    "line", [b"garbage", b'{"type":"ADDED","object":' + b"[" * 100_000], ids=["garbage", "nested too deep"]
+)
+async def test_a_line_that_is_no_event_is_undecodable(line: bytes) -> None:
+    async with client_of(streaming(line + b"\n")) as client:
         with pytest.raises(Undecodable):
             await watched(client)
 

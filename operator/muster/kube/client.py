@@ -16,7 +16,7 @@ import msgspec
 from typing_extensions import TypeVar
 
 from muster.kube.config import Connection
-from muster.kube.errors import Conflict, Expired, Invalid, Undecodable, error_from_status
+from muster.kube.errors import UNREADABLE, Conflict, Expired, Invalid, Undecodable, error_from_status
 from muster.kube.resource import PODS, Resource
 from muster.kube.transport import Query, Sleep, Transport
 
@@ -281,7 +281,7 @@ class _Kind(msgspec.Struct):
 def _decoded(answer: bytes | msgspec.Raw, kind: type[T]) -> T:
     try:
         decoded: T = msgspec.json.decode(answer, type=kind)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except UNREADABLE as error:
         raise Undecodable(str(error)) from error
     return decoded
 
@@ -289,14 +289,14 @@ def _decoded(answer: bytes | msgspec.Raw, kind: type[T]) -> T:
 def _page(answer: bytes) -> Page:
     try:
         return _decode_page(answer)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except UNREADABLE as error:
         raise Undecodable(f"not a list: {error}") from error
 
 
 def _event(line: bytes) -> WatchEvent:
     try:
         event = _decode_event(line)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except UNREADABLE as error:
         raise Undecodable(f"not a watch event: {error}") from error
     if event.type == "ERROR":
         raise error_from_status(event.object)

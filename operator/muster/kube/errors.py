@@ -11,9 +11,12 @@ not have been carried out, so whoever sent a write must read before it sends ano
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import msgspec
+
+UNREADABLE: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+"""What decoding JSON raises: for what is no JSON or of another type, no UTF-8, or nested too deep."""
 
 
 class ApiError(Exception):
@@ -139,7 +142,7 @@ def _is_about_uid(details: Mapping[str, Any] | None) -> bool:
 def _status_object(payload: bytes) -> _Status:
     try:
         return msgspec.json.decode(payload, type=_Status)
-    except msgspec.MsgspecError:
+    except UNREADABLE:
         return _Status()
 
 

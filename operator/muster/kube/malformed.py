@@ -12,7 +12,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from muster.kube.errors import Undecodable
+from muster.kube.errors import UNREADABLE, Undecodable
 from muster.kube.objects import ApiObject
 from muster.kube.resource import Resource
 
@@ -50,7 +50,7 @@ def decode_envelope(raw: msgspec.Raw) -> Envelope:
     """Who an object is, whatever the rest of it holds. Raises Undecodable for something that is no object at all."""
     try:
         return msgspec.json.decode(raw, type=Envelope)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except UNREADABLE as error:
         raise Undecodable(f"not an object: {error}") from error
 
 
@@ -58,7 +58,7 @@ def decode_object(raw: msgspec.Raw, decoder: msgspec.json.Decoder[T], resource: 
     """The object, or what is wrong with it."""
     try:
         return decoder.decode(raw)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except UNREADABLE as error:
         meta = decode_envelope(raw).metadata
         return MalformedObject(
             resource, meta.namespace, meta.name, path_message(error), meta.uid, meta.resource_version
