@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import dataclasses
 import datetime
 import json
 import stat
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -148,3 +151,18 @@ async def test_credentials_that_cannot_be_read_fail_the_request_and_not_the_proc
 
     with pytest.raises(Unreachable, match="no such file"):
         await Connection("http://x", credentials=Broken()).authorization()
+
+
+def test_a_copy_of_a_connection_serves_another_event_loop() -> None:
+    class Slow:
+        def authorization(self) -> str:
+            time.sleep(0.01)
+            return "Bearer t"
+
+    async def several_at_once(connection: Connection) -> set[str | None]:
+        return set(await asyncio.gather(*(connection.authorization() for _ in range(3))))
+
+    first = Connection("https://api.example", credentials=Slow())
+    assert asyncio.run(several_at_once(first)) == {"Bearer t"}
+    copy = dataclasses.replace(first, clock=lambda: time.monotonic() + 60)
+    assert asyncio.run(several_at_once(copy)) == {"Bearer t"}

@@ -68,9 +68,10 @@ class Connection:
     proxy: str | None = None
     server_name: str | None = None
     clock: Callable[[], float] = time.monotonic
-    _token: str | None = field(default=None, repr=False)
-    _asked: float | None = field(default=None, repr=False)
-    _asking: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)
+    # Not part of a copy (`dataclasses.replace`): the lock belongs to one event loop.
+    _token: str | None = field(default=None, init=False, repr=False)
+    _asked: float | None = field(default=None, init=False, repr=False)
+    _asking: asyncio.Lock = field(default_factory=asyncio.Lock, init=False, repr=False)
 
     async def authorization(self) -> str | None:
         """The value of the Authorization header for a request that starts now; None without a token.
