@@ -71,6 +71,8 @@ async def test_an_unchanged_file_is_left_alone(watched: Watched) -> None:
 
 UNUSABLE = {
     "not YAML": "actions: [",
+    "a date that there is not": "actions: 2026-02-30",
+    "nested too deep": "[" * 2000,
     "not a mapping": "- a",
     "an unknown action": 'actions: "enqueue, dance"\n' + TIERS,
     "empty": "",

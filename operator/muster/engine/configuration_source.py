@@ -93,7 +93,7 @@ def read_configuration(path: Path) -> SchedulerConfiguration:
     """Read a configuration file. Raises OSError, or ConfigurationError naming the file and the field."""
     try:
         document = yaml.safe_load(path.read_text())
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: no UTF-8, a date that there is not
         raise ConfigurationError(str(path), f"not YAML: {error}") from error
     try:
         return load_configuration(document)
