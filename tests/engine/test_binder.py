@@ -9,7 +9,16 @@ import pytest
 
 from muster.engine.backoff import Backoff
 from muster.engine.binder import Binder, Patience
-from muster.kube.errors import ApiError, Conflict, Forbidden, Invalid, ServerError, TooManyRequests, Unreachable
+from muster.kube.errors import (
+    ApiError,
+    Conflict,
+    Forbidden,
+    Invalid,
+    NotFound,
+    ServerError,
+    TooManyRequests,
+    Unreachable,
+)
 from muster.kube.objects import Pod
 from muster.scheduler.outcome import Binding
 from tests.engine.manual_clock import ManualClock, settle
@@ -92,9 +101,10 @@ async def test_a_gate_that_has_moved_is_found_again() -> None:
 SERVER_ERROR = ServerError(500, "InternalError", "")
 LOST_ANSWER = Unreachable("timed out")
 CONFLICT = Conflict(409, "Conflict", "")
+STRAY_NOT_FOUND = NotFound(404, "NotFound", "the server could not find the requested resource")
 THROTTLED = TooManyRequests(429, "TooManyRequests", "", retry_after=7.0)
 
-RETRIED: list[ApiError] = [SERVER_ERROR, LOST_ANSWER, CONFLICT, THROTTLED]
+RETRIED: list[ApiError] = [SERVER_ERROR, LOST_ANSWER, CONFLICT, THROTTLED, STRAY_NOT_FOUND]
 
 
 @pytest.mark.parametrize("error", RETRIED, ids=lambda error: error.reason)

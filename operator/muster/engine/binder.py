@@ -186,8 +186,6 @@ class Binder:
 
     async def _read(self, binding: Binding, error: ApiError | None) -> Landing:
         """Read the pod, tell the mirror, and judge what the failed write came to."""
-        if isinstance(error, NotFound):
-            return Landing.LOST
         try:
             pod = await self._client.get(PODS, binding.namespace, binding.pod, decode=Pod)
         except NotFound:
