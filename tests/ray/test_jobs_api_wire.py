@@ -187,3 +187,29 @@ async def test_a_dashboard_that_does_not_answer_in_time_is_unreachable() -> None
                 await client.get("s")
             with pytest.raises(DashboardUnreachable, match="ReadTimeout"):
                 await client.tail("s", print)
+
+
+@pytest.mark.parametrize("name", ["health", "version", "get", "logs", "stop", "submit"])
+@pytest.mark.parametrize("status", [200, 500])
+async def test_no_answer_is_read_beyond_what_a_small_pod_can_hold(server: Server, name: str, status: int) -> None:
+    server.status, server.body = status, '{"logs": "' + "x" * (2 << 20) + '"}'
+    async with RayJobsClient(server.url) as client:
+        with pytest.raises(DashboardError, match="longer than 2 MiB"):
+            await CALLS[name](client)
+
+
+async def test_an_answer_that_only_trickles_is_none() -> None:
+    async def trickle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n")
+        with suppress(OSError):
+            while not writer.is_closing():
+                writer.write(b"x")
+                await writer.drain()
+                await asyncio.sleep(0.02)
+
+    async with await asyncio.start_server(trickle, "127.0.0.1", 0) as listening:
+        port = listening.sockets[0].getsockname()[1]
+        async with RayJobsClient(f"http://127.0.0.1:{port}", timeout=0.1) as client, asyncio.timeout(10):
+            with pytest.raises(DashboardUnreachable, match="only trickles"):
+                await client.get("s")

@@ -9,10 +9,12 @@ No custom resource models are imported: the submitter's small pod runs this too.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import ssl
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Final, Self
 from urllib.parse import quote
@@ -28,6 +30,10 @@ _NORMAL_CLOSURE: Final = 1000
 _SHOWN_CHARACTERS: Final = 2000
 _PING_SECONDS: Final = 20.0
 _QUEUED_FRAMES: Final = 8
+_LARGEST_ANSWER: Final = 2 << 20
+"""Bytes. A dashboard runs what its users please: neither a small pod nor the operator reads more of an answer."""
+_TRICKLE: Final = 3
+"""An answer has to be complete within so many times the time-out of each step."""
 
 
 class RayApiError(Exception):
@@ -58,8 +64,9 @@ class SubmissionRefused(DashboardError):  # noqa: N818
 class RayJobsClient:
     """A client of one dashboard; an async context manager.
 
-    `base_url` may have a path, such as the API server's service proxy. `timeout` is in seconds, for each call; `verify`
-    is the TLS context of an https dashboard (without one, only plain http works, and no CA certificates are loaded).
+    `base_url` may have a path, such as the API server's service proxy. `timeout` is in seconds, for each step
+    of a call (connecting, writing, the next piece of the answer); `verify` is the TLS context of an https dashboard
+    (without one, only plain http works, and no CA certificates are loaded).
     """
 
     def __init__(
@@ -72,6 +79,7 @@ class RayJobsClient:
         verify: ssl.SSLContext | None = None,
     ) -> None:
         own = {"x-ray-authorization": f"Bearer {token}"} if token else {}
+        self._timeout = timeout
         self._http = httpx.AsyncClient(
             base_url=base_url,
             headers={**(headers or {}), **own},
@@ -103,7 +111,7 @@ class RayJobsClient:
         """Return when the head's control service answers healthy; raise DashboardUnreachable or DashboardError."""
         answer = await self._call("GET", "/api/gcs_healthz")
         if "success" not in answer.text:
-            raise DashboardError(answer.status_code, _shown(answer.text))
+            raise DashboardError(answer.status, _shown(answer.text))
 
     async def submit(self, submission: Submission) -> str:
         """Start the job unless Ray already has one of its id; return the id.
@@ -139,7 +147,7 @@ class RayJobsClient:
         try:
             return JobInfo.from_document(_json(answer))
         except UnexpectedDocument as error:
-            raise DashboardError(answer.status_code, str(error)) from None
+            raise DashboardError(answer.status, str(error)) from None
 
     async def stop(self, submission_id: str) -> bool:
         """Ask Ray to stop the job; False when it had ended already. Raises JobNotFound."""
@@ -147,11 +155,11 @@ class RayJobsClient:
         return isinstance(document, dict) and document.get("stopped") is True
 
     async def logs(self, submission_id: str) -> str:
-        """All that the job has printed so far. Raises JobNotFound."""
+        """All that the job has printed so far. Raises JobNotFound, and DashboardError for more than 2 MiB."""
         answer = await self._call("GET", _job_path(submission_id, "/logs"))
         document = _json(answer)
         if not isinstance(document, dict) or not isinstance(document.get("logs"), str):
-            raise DashboardError(answer.status_code, "no logs in the answer")
+            raise DashboardError(answer.status, "no logs in the answer")
         return str(document["logs"])
 
     async def tail(self, submission_id: str, receive: Callable[[str], None]) -> None:
@@ -177,27 +185,47 @@ class RayJobsClient:
                     if closed.code != _NORMAL_CLOSURE:
                         raise
 
-    async def _call(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> httpx.Response:
+    async def _call(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> _Answer:
         try:
-            answer = await self._http.request(method, path, json=body)
+            async with asyncio.timeout(_TRICKLE * self._timeout):
+                answer = await self._read(method, path, body)
+        except TimeoutError as error:
+            raise DashboardUnreachable(f"{method} {path}: the answer only trickles in") from error
         except (httpx.HTTPError, OSError) as error:
             raise DashboardUnreachable(f"{method} {path}: {_reason(error)}") from error
-        if answer.status_code == httpx.codes.NOT_FOUND:
-            raise JobNotFound(answer.status_code, _shown(answer.text))
-        if not answer.is_success:
-            raise DashboardError(answer.status_code, _shown(answer.text))
+        if answer.status == httpx.codes.NOT_FOUND:
+            raise JobNotFound(answer.status, _shown(answer.text))
+        if not httpx.codes.is_success(answer.status):
+            raise DashboardError(answer.status, _shown(answer.text))
         return answer
+
+    async def _read(self, method: str, path: str, body: Mapping[str, Any] | None) -> _Answer:
+        async with self._http.stream(method, path, json=body, headers={"accept-encoding": "identity"}) as answer:
+            text = bytearray()
+            async for piece in answer.aiter_raw():
+                text += piece
+                if len(text) > _LARGEST_ANSWER:
+                    raise DashboardError(answer.status_code, f"longer than {_LARGEST_ANSWER >> 20} MiB")
+            return _Answer(answer.status_code, text.decode("utf-8", "replace"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """An answer in full: its HTTP status and its body."""
+
+    status: int
+    text: str
 
 
 def _job_path(submission_id: str, rest: str = "") -> str:
     return f"/api/jobs/{quote(submission_id, safe='')}{rest}"
 
 
-def _json(answer: httpx.Response) -> Any:
+def _json(answer: _Answer) -> Any:
     try:
-        return answer.json()
-    except (json.JSONDecodeError, UnicodeDecodeError):
-        raise DashboardError(answer.status_code, f"not JSON: {_shown(answer.text)}") from None
+        return json.loads(answer.text)
+    except (ValueError, RecursionError):
+        raise DashboardError(answer.status, f"not JSON: {_shown(answer.text)}") from None
 
 
 def _shown(text: str) -> str:
