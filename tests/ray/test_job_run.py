@@ -253,6 +253,15 @@ async def test_the_rest_of_a_long_log_is_waited_for_as_long_as_it_comes() -> Non
     assert not any("incomplete" in line for line in run.said)
 
 
+@pytest.mark.parametrize("oddity", [RuntimeError("odd"), ExceptionGroup("many", [EOFError("odd")]), ValueError("odd")])
+async def test_whatever_goes_wrong_with_the_log_it_is_followed_again_and_the_verdict_stays(oddity: Exception) -> None:
+    statuses: list[Answer] = [NOT_FOUND, *["RUNNING"] * 10, "SUCCEEDED"]
+    run = Run(Dashboard(statuses=statuses, streams=[["one ", oddity], ["one two", oddity]], log=oddity), last_logs=1)
+    assert await run.verdict() == "SUCCEEDED"
+    assert "".join(run.output) == "one two"
+    assert any("connecting again" in line for line in run.said)
+
+
 @pytest.mark.parametrize("streams", [[["one"]], []])
 async def test_output_that_nobody_takes_any_more_does_not_change_the_verdict(streams: list[list[Answer]]) -> None:
     def broken(text: str) -> None:

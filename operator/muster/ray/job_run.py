@@ -184,14 +184,15 @@ class JobRun:
                 if whole and await self._has_ended():
                     self._log_complete.set()
                     return
-            except RayApiError as error:
-                if not broken:
-                    self._say(f"{error}; connecting again")
-                broken = True
             except OSError as error:
                 self._say(f"the output can't be written any more: {error}")
                 self._log_complete.set()
                 return
+            except Exception as error:
+                # Of whatever kind: a log that can't be followed must not end a job whose verdict is still to come.
+                if not broken:
+                    self._say(f"{_told(error)}; connecting again")
+                broken = True
             if self._log.printed > before:
                 pause, broken = self._patience.retry, False
             await self._sleep(pause)
@@ -203,7 +204,7 @@ class JobRun:
 
     async def _await_rest_of_log(self) -> None:
         """Get the log complete. Ray ends its stream only seconds after the job, so a short log is fetched instead."""
-        with suppress(RayApiError, OSError):
+        with suppress(Exception):
             if self._log_complete.is_set() or await self._log.catch_up():
                 return
         await self._await_end_of_stream()
@@ -229,3 +230,7 @@ class JobRun:
         finally:
             for future in waiting:
                 future.cancel()
+
+
+def _told(error: Exception) -> str:
+    return str(error) if isinstance(error, RayApiError) else f"log stream: {type(error).__name__}: {error}"

@@ -37,9 +37,9 @@ class LogPrinter:
         return passage.position >= self.printed
 
     async def catch_up(self) -> bool:
-        """Print what is new up to now, all at once; False when the log is too long for that.
+        """Print what is new up to now, all at once; False when more than is short has been printed already.
 
-        Raises RayApiError.
+        Raises RayApiError, also when the log turns out too long to be fetched whole.
         """
         if self.printed > _SHORT:
             return False
