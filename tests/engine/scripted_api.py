@@ -56,7 +56,8 @@ class ScriptedApi:
     async def bind(self, namespace: str, pod: str, *, uid: str, node: str) -> None:
         self._request(f"bind {node}")
         found = self._found(namespace, pod)
-        if found.metadata.uid != uid or found.spec.node_name or found.spec.scheduling_gates:
+        taken = found.spec.node_name or found.metadata.deletion_timestamp
+        if found.metadata.uid != uid or taken or found.spec.scheduling_gates:
             raise Conflict(409, "Conflict", "")
         self.change(found.key, node=node)
 
@@ -69,7 +70,13 @@ class ScriptedApi:
     # what a test does to the pods
 
     def change(
-        self, key: str, *, node: str | None = None, gates: list[str] | None = None, uid: str | None = None
+        self,
+        key: str,
+        *,
+        node: str | None = None,
+        gates: list[str] | None = None,
+        uid: str | None = None,
+        leaving: bool = False,
     ) -> Pod:
         pod = self.pods[key]
         spec, metadata = pod.spec, pod.metadata
@@ -81,6 +88,8 @@ class ScriptedApi:
             )
         if uid is not None:
             metadata = msgspec.structs.replace(metadata, uid=uid)
+        if leaving:
+            metadata = msgspec.structs.replace(metadata, deletion_timestamp="2026-01-01T00:00:00Z")
         self.pods[key] = msgspec.structs.replace(pod, metadata=metadata, spec=spec)
         return self.pods[key]
 

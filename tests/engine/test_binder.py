@@ -187,6 +187,15 @@ async def test_a_refusal_is_not_argued_with(error: ApiError) -> None:
         assert (api.calls, ends.failed) == (["bind n1", "get"], ["p"])
 
 
+async def test_a_pod_that_a_finalizer_keeps_gives_its_place_back() -> None:
+    api, clock = ScriptedApi(pod()), ManualClock()
+    api.change(KEY, leaving=True)
+    async with binder(api, clock) as (made, ends):
+        made.post([binding()])
+        await clock.advance(100)
+        assert (api.calls, ends.failed) == (["bind n1", "get"], ["p"])
+
+
 async def test_after_the_last_try_the_pod_is_handed_back() -> None:
     api, clock = ScriptedApi(pod()), ManualClock()
     api.faults["bind"].extend([failing(SERVER_ERROR)] * 3)

@@ -212,8 +212,11 @@ def gate_removal(pod: Pod, gate: str) -> list[dict[str, Any]] | None:
 
 def judge(pod: Pod, binding: Binding, error: ApiError | None) -> Landing:
     """What a pod as read after a write that failed with `error` says about its binding."""
-    if pod.metadata.uid != binding.task_uid or pod.metadata.deletion_timestamp is not None:
+    if pod.metadata.uid != binding.task_uid:
         return Landing.LOST
+    if pod.metadata.deletion_timestamp is not None:
+        # Nothing is bound once it is being deleted; a finalizer may keep such a pod, and must not keep its place too.
+        return Landing.REFUSED if pod.spec.node_name is None else Landing.LOST
     if pod.spec.node_name is not None:
         return Landing.BOUND if pod.spec.node_name == binding.node else Landing.LOST
     if pod.status.phase in ("Succeeded", "Failed"):
