@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -162,6 +163,26 @@ async def test_a_record_made_after_a_list_was_taken_outlives_that_list() -> None
     server.during_list = lambda: informer.record(server.put("c"))
     async with running(informer):
         assert versions(informer.list()).keys() == {"a", "b", "c"}
+
+
+async def test_an_object_that_the_watch_does_not_tell_of_is_not_recorded() -> None:
+    server = ScriptedServer()
+    informer = server.informer(namespace="ns", label_selector="app=ray,tier==head")
+    async with running(informer):
+        for labels in ({}, {"app": "ray"}, {"app": "ray", "tier": "worker"}):
+            informer.record(server.put("foreign", **labels))
+        informer.record(server.put("ours", app="ray", tier="head", more="labels"))
+        assert [obj.metadata.name for obj in informer.list()] == ["ours"]
+        elsewhere = server.put("elsewhere", app="ray", tier="head")
+        meta = msgspec.structs.replace(elsewhere.metadata, namespace="other")
+        informer.record(msgspec.structs.replace(elsewhere, metadata=meta))
+        assert [obj.metadata.name for obj in informer.list()] == ["ours"]
+
+
+@pytest.mark.parametrize("selector", ["app", "!app", "app!=ray", "app in (ray)"])
+def test_a_selector_that_can_not_be_judged_here_is_refused(selector: str) -> None:
+    with pytest.raises(ValueError, match="key=value"):
+        ScriptedServer().informer(label_selector=selector)
 
 
 async def test_a_late_subscriber_hears_of_everything_that_is_there_and_then_of_changes() -> None:

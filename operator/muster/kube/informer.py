@@ -48,8 +48,8 @@ _OLD_LISTS_BELIEVED_AFTER: Final = 5
 class Informer(Generic[T]):
     """Keeps all objects of `resource` (in one namespace, or matching selectors, if given) as `decode` structs.
 
-    `chunk` is the page size of lists, `read_timeout` in seconds. `clock` (monotonic seconds), `sleep` and `jitter`
-    (a number in [0, 1)) are injected.
+    A label selector names labels and their values (`key=value`, with commas). `chunk` is the page size of lists,
+    `read_timeout` in seconds. `clock` (monotonic seconds), `sleep` and `jitter` (a number in [0, 1)) are injected.
     """
 
     def __init__(
@@ -72,6 +72,7 @@ class Informer(Generic[T]):
         self._decoder = msgspec.json.Decoder(decode)
         self._namespace = namespace
         self._label_selector = label_selector
+        self._labels = _labels(label_selector)
         self._field_selector = field_selector
         self._chunk = chunk
         self._read_timeout = read_timeout
@@ -136,10 +137,15 @@ class Informer(Generic[T]):
         """Take the object that a write of ours returned, so that the next read sees that write.
 
         Ignored when it is older than what is stored, or than what the watch has passed already: then the watch's
-        word, deletion included, is newer. `obj` must be one that this informer's selectors match.
+        word, deletion included, is newer. Ignored, too, when it is not of this informer's namespace and labels: the
+        watch would never tell what becomes of it. `obj` must be one that the field selector matches.
         """
-        if version_of(obj) > self._passed:
+        if version_of(obj) > self._passed and self._is_watched(obj):
             self._store.put(obj)
+
+    def _is_watched(self, obj: T) -> bool:
+        meta = obj.metadata
+        return self._namespace in (None, meta.namespace) and self._labels.items() <= meta.labels.items()
 
     # --- following the server ---------------------------------------------------------------------------------------
 
@@ -297,6 +303,17 @@ class Informer(Generic[T]):
         stored = self._store.get(key)
         if stored is not None and version_of(stored) <= version:
             self._store.remove(key)
+
+
+def _labels(selector: str | None) -> dict[str, str]:
+    """The labels that a selector asks for. Raises ValueError for a selector that asks for more than equality."""
+    wanted: dict[str, str] = {}
+    for term in selector.split(",") if selector else ():
+        key, equals, value = term.partition("=")
+        if not equals or key.endswith("!"):
+            raise ValueError(f"{selector!r} is not a list of key=value")
+        wanted[key.strip()] = value.removeprefix("=").strip()
+    return wanted
 
 
 def _identity(raw: msgspec.Raw) -> tuple[str, int]:
