@@ -103,9 +103,6 @@ async def test_a_half_bound_gang_that_no_longer_fits_is_taken_down_by_a_new_engi
     await eventually(taken_down, "the fragment is gone")
 
 
-@pytest.mark.xfail(
-    strict=False, reason="P1: repair.py forgets since when a gang is broken as soon as a binding is under way"
-)
 async def test_a_gang_whose_last_binding_fails_for_ever_is_rolled_back(
     engine: RunningEngine, gangs: Gangs, proxy: FaultProxy
 ) -> None:

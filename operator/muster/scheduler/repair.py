@@ -33,14 +33,21 @@ def note_whole(job: JobInfo) -> bool:
     """Whether the gang has its minimum; if so that is what it must not fall below from now on."""
     if not job.is_ready():
         return False
-    job.held_min, job.broken_since = job.min_member, None
+    job.held_min = job.min_member
+    forget_when_confirmed(job)
     return True
+
+
+def forget_when_confirmed(job: JobInfo) -> None:
+    """A gang is repaired once its bindings are confirmed: one that is under way can still be refused, for ever."""
+    if not job.count(TaskStatus.BINDING):
+        job.broken_since = None
 
 
 def watch_over(session: Session, job: JobInfo) -> None:
     """Note since when a gang is broken, and take it down when its time is up."""
     if not is_broken(job):
-        job.broken_since = None
+        forget_when_confirmed(job)
         return
     if job.broken_since is None:
         job.broken_since = session.now
@@ -85,7 +92,8 @@ def expire_reservation(session: Session, job: JobInfo) -> None:
 def next_deadline(session: Session, job: JobInfo) -> float | None:
     """When the job needs a cycle although nothing changes."""
     deadlines = []
-    if job.broken_since is not None:
+    if job.broken_since is not None and not job.is_ready():
+        # A gang that is ready again waits for the confirmation of its bindings, and what becomes of them is an event.
         deadlines.append(job.broken_since + session.configuration.gang_repair_timeout)
     if (
         job.phase is Phase.INQUEUE
