@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from muster.api import rayjob
 from muster.ray.job_info import JobInfo, JobStatus, Submission, UnexpectedDocument
 
 
@@ -81,3 +82,12 @@ def test_the_submitters_path_loads_no_models_and_no_operator() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_state_that_ray_never_says_is_no_state() -> None:
+    with pytest.raises(UnexpectedDocument, match="'' is no state of a Ray job"):
+        JobInfo.from_document({"submission_id": "s", "status": ""})
+
+
+def test_the_operator_and_the_submitter_mean_the_same_states() -> None:
+    assert rayjob.JobStatus is JobStatus

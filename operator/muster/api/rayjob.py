@@ -8,10 +8,27 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from muster.api.fieldtypes import Int32, PodTemplate, Timestamp
+from muster.api.job_status import JobStatus
 from muster.api.metadata import ObjectMeta
 from muster.api.model import Model, Resource
 from muster.api.raycluster import ManagedBy, RayClusterSpec, RayClusterStatus
 from muster.api.schema import Column, Definition, Rule, Schema
+
+__all__ = [
+    "DeletionCondition",
+    "DeletionPolicy",
+    "DeletionRule",
+    "DeletionStrategy",
+    "JobDeploymentStatus",
+    "JobFailedReason",
+    "JobStatus",
+    "RayJob",
+    "RayJobInfo",
+    "RayJobSpec",
+    "RayJobStatus",
+    "SubmissionMode",
+    "SubmitterConfig",
+]
 
 
 class SubmissionMode(StrEnum):
@@ -21,22 +38,6 @@ class SubmissionMode(StrEnum):
     HTTP = "HTTPMode"
     INTERACTIVE = "InteractiveMode"
     SIDECAR = "SidecarMode"
-
-
-class JobStatus(StrEnum):
-    """The Ray job as the Jobs API sees it."""
-
-    NEW = ""
-    PENDING = "PENDING"
-    RUNNING = "RUNNING"
-    STOPPED = "STOPPED"
-    SUCCEEDED = "SUCCEEDED"
-    FAILED = "FAILED"
-
-    @property
-    def terminal(self) -> bool:
-        """True when the Ray job will not change any more."""
-        return self in (JobStatus.STOPPED, JobStatus.SUCCEEDED, JobStatus.FAILED)
 
 
 class JobDeploymentStatus(StrEnum):

@@ -9,27 +9,15 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Any, Self
+
+from muster.api.job_status import JobStatus
+
+__all__ = ["JobInfo", "JobStatus", "Submission", "UnexpectedDocument"]
 
 
 class UnexpectedDocument(ValueError):  # noqa: N818 - says what is wrong
     """A document that is not what it should be; the text names the field."""
-
-
-class JobStatus(StrEnum):
-    """The states of a Ray job, as the Jobs API spells them."""
-
-    PENDING = "PENDING"
-    RUNNING = "RUNNING"
-    STOPPED = "STOPPED"
-    SUCCEEDED = "SUCCEEDED"
-    FAILED = "FAILED"
-
-    @property
-    def terminal(self) -> bool:
-        """Whether the job has ended: this is the verdict, and it never changes again."""
-        return self in (JobStatus.STOPPED, JobStatus.SUCCEEDED, JobStatus.FAILED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +38,7 @@ class JobInfo:
         if not isinstance(document, Mapping):
             raise UnexpectedDocument(f"a job must be an object, got {type(document).__name__}")
         try:
-            status = JobStatus(str(document.get("status")))
+            status = JobStatus(str(document.get("status") or None))
         except ValueError:
             raise UnexpectedDocument(f"status: {document.get('status')!r} is no state of a Ray job") from None
         return cls(

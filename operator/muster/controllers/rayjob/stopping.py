@@ -35,7 +35,7 @@ async def stop_ray_job(look: Look) -> Stop | JobStatus:
         async with look.context.dashboards.connect(dashboard) as ray:
             info = await ray.get(look.status.job_id)
             if info.status.terminal:
-                return JobStatus(info.status.value)
+                return info.status
             await ray.stop(look.status.job_id)
             return Stop.STOPPING
     except JobNotFound:

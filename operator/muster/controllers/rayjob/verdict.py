@@ -95,7 +95,7 @@ def judge(sight: Sight) -> Decision:
 
 
 def _known(sight: Sight, info: JobInfo) -> Decision:
-    status, times = JobStatus(info.status.value), _times(info)
+    status, times = info.status, _times(info)
     if _started_again(sight, times):
         return _lost(f"Ray runs job {sight.job_id} a second time: its first run was lost with the head")
     changes = {
