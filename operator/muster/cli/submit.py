@@ -9,6 +9,7 @@ import asyncio
 import os
 import signal
 import sys
+import traceback
 from typing import TYPE_CHECKING
 
 import typer
@@ -16,11 +17,8 @@ import typer
 if TYPE_CHECKING:
     from muster.ray.job_info import Submission
     from muster.ray.job_run import Patience
-
-SUCCEEDED = 0
-JOB_FAILED = 1
-NOT_SUBMITTED = 3
-LOST_CONTACT = 4
+    from muster.ray.jobs_api import RayJobsClient
+    from muster.ray.submitter_exit import SubmitterExit
 
 
 def submit(
@@ -41,40 +39,50 @@ def submit(
     """Submit a job to Ray, once, and follow it to its end.
 
     The job's output goes to stdout, what happens on the way to stderr. Exit status: 0 the job SUCCEEDED; 1 it FAILED,
-    was STOPPED, or Ray lost it; 2 bad usage; 3 it could not be submitted; 4 contact was lost while it ran; 143 SIGTERM
-    came. The job itself is never stopped.
+    was STOPPED, or Ray lost it; 2 bad usage; 3 it could not be submitted; 4 contact was lost while it ran; 5 a defect
+    of the submitter; 143 SIGTERM came. The job itself is never stopped.
     """
     from muster.ray.job_info import Submission, UnexpectedDocument
     from muster.ray.job_run import Patience
+    from muster.ray.jobs_api import RayJobsClient
+    from muster.ray.submitter_exit import SubmitterExit
 
     try:
         job = Submission.from_json(submission, submission_id)
     except UnexpectedDocument as error:
         raise typer.BadParameter(str(error), param_hint="submission") from None
+    try:
+        client = RayJobsClient(address if "://" in address else f"http://{address}", os.environ.get("RAY_AUTH_TOKEN"))
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="address") from None
     patience = Patience(dashboard=dashboard_timeout, outage=outage_timeout)
-    raise typer.Exit(asyncio.run(_run(job, address, patience)))
+    try:
+        status = asyncio.run(_run(job, client, patience))
+    except Exception:  # Python would end with 1, which means that Ray's verdict is in
+        traceback.print_exc()
+        status = SubmitterExit.DEFECT
+    raise typer.Exit(status)
 
 
-async def _run(submission: Submission, address: str, patience: Patience) -> int:
+async def _run(submission: Submission, client: RayJobsClient, patience: Patience) -> SubmitterExit:
     from muster.ray.job_info import JobStatus
     from muster.ray.job_run import CouldNotSubmitError, JobForgottenError, JobRun, LostContactError
-    from muster.ray.jobs_api import RayJobsClient
+    from muster.ray.submitter_exit import SubmitterExit
 
     _leave_on_signals(submission.submission_id)
-    url = address if "://" in address else f"http://{address}"
-    async with RayJobsClient(url, os.environ.get("RAY_AUTH_TOKEN")) as client:
+    async with client:
         try:
             job = await JobRun(client, submission, write=_write, say=_say, patience=patience).run()
         except CouldNotSubmitError as error:
             _say(str(error))
-            return NOT_SUBMITTED
+            return SubmitterExit.NOT_SUBMITTED
         except LostContactError as error:
             _say(str(error))
-            return LOST_CONTACT
+            return SubmitterExit.LOST_CONTACT
         except JobForgottenError as error:
             _say(str(error))
-            return JOB_FAILED
-    return SUCCEEDED if job.status is JobStatus.SUCCEEDED else JOB_FAILED
+            return SubmitterExit.JOB_FAILED
+    return SubmitterExit.SUCCEEDED if job.status is JobStatus.SUCCEEDED else SubmitterExit.JOB_FAILED
 
 
 def _leave_on_signals(submission_id: str) -> None:

@@ -67,6 +67,7 @@ class RayJobsClient:
     `base_url` may have a path, such as the API server's service proxy. `timeout` is in seconds, for each step
     of a call (connecting, writing, the next piece of the answer); `verify` is the TLS context of an https dashboard
     (without one, only plain http works, and no CA certificates are loaded).
+    Raises ValueError for a `base_url` that is none.
     """
 
     def __init__(
@@ -81,7 +82,7 @@ class RayJobsClient:
         own = {"x-ray-authorization": f"Bearer {token}"} if token else {}
         self._timeout = timeout
         self._http = httpx.AsyncClient(
-            base_url=base_url,
+            base_url=_url(base_url),
             headers={**(headers or {}), **own},
             timeout=timeout,
             verify=verify or ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT),
@@ -215,6 +216,13 @@ class _Answer:
 
     status: int
     text: str
+
+
+def _url(text: str) -> httpx.URL:
+    try:
+        return httpx.URL(text)
+    except httpx.InvalidURL as error:
+        raise ValueError(f"{text!r} is no address: {error}") from None
 
 
 def _job_path(submission_id: str, rest: str = "") -> str:

@@ -19,6 +19,7 @@ from muster.ray.gang_membership import GangMembership
 from muster.ray.job_info import Submission
 from muster.ray.owner import owner_reference
 from muster.ray.runtime_env import RuntimeEnvError, read_runtime_env
+from muster.ray.submitter_exit import SubmitterExit
 
 Manifest = dict[str, Any]
 
@@ -30,8 +31,6 @@ _LIMITS: Final = {"cpu": "500m", "memory": "256Mi"}
 _USER_ID: Final = 65532
 LONGEST_SUBMISSION: Final = 130_000
 """Linux starts no program with a longer variable than 128 KiB, its name included."""
-_JOB_ENDED_BADLY: Final = 1
-"""What `muster submit` exits with when Ray's verdict is in and it is not SUCCEEDED: trying again can't change that."""
 
 
 def submission(job: RayJob, submission_id: str) -> Submission:
@@ -153,7 +152,11 @@ def _failure_policy(container: str) -> dict[str, Any]:
             {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]},
             {
                 "action": "FailJob",
-                "onExitCodes": {"containerName": container, "operator": "In", "values": [_JOB_ENDED_BADLY]},
+                "onExitCodes": {
+                    "containerName": container,
+                    "operator": "In",
+                    "values": [SubmitterExit.JOB_FAILED.value],
+                },
             },
         ]
     }
