@@ -1,9 +1,26 @@
-"""The composition root: what the process as a whole is set up for."""
+"""The composition root: what the process as a whole is set up for, and when it works."""
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from aiohttp import web
+
+from muster.app import Component, Operator, Options
+from muster.kube.client import ApiClient
+from muster.kube.config import Connection
+from muster.kube.resource import PODS
+
+ROLE = Path(__file__).parents[1] / "manifests" / "base" / "role.yaml"
+BOTH = frozenset(Component)
 
 _DEEP = """
 import json, sys, msgspec
@@ -24,3 +41,115 @@ assert one == other
 def test_the_deepest_object_that_an_api_server_takes_can_be_read() -> None:
     done = subprocess.run([sys.executable, "-c", _DEEP], capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 0, done.stderr
+
+
+class LeaseServer:
+    """Keeps Leases as the API server does; every other request stays open."""
+
+    def __init__(self) -> None:
+        self.kept: dict[str, dict[str, Any]] = {}
+
+    async def answer(self, request: web.Request) -> web.StreamResponse:
+        if "/leases" not in request.path:
+            await asyncio.Event().wait()
+        if request.method == "GET":
+            found = self.kept.get(request.path.rsplit("/", 1)[1])
+            return web.json_response(found or {}, status=200 if found else 404)
+        body: dict[str, Any] = await request.json()
+        self.kept[body["metadata"]["name"]] = body
+        return web.json_response(body)
+
+    def holders(self) -> dict[str, str]:
+        return {name: lease["spec"]["holderIdentity"] for name, lease in self.kept.items()}
+
+
+class NotingOperator(Operator):
+    """Notes that it works, and does nothing else."""
+
+    def __init__(self, client: ApiClient, connection: Connection, name: str, components: frozenset[Component]) -> None:
+        options = Options(
+            components=components,
+            kubeconfig=None,
+            scheduler_names=("muster",),
+            scheduler_configuration=None,
+            submitter_image=None,
+            namespace="muster-system",
+            pod_name=name,
+            leader_election=True,
+            cluster_domain="cluster.local",
+            health_port=0,
+            gang_repair_timeout=60.0,
+            admission_timeout=300.0,
+        )
+        super().__init__(options, connection, client)
+        self.works = asyncio.Event()
+
+    async def _lead(self) -> None:
+        self.works.set()
+        await asyncio.Event().wait()
+
+
+@asynccontextmanager
+async def serving(leases: LeaseServer) -> AsyncIterator[Connection]:
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", leases.answer)
+    runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.1)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    try:
+        yield Connection(f"http://127.0.0.1:{runner.addresses[0][1]}")
+    finally:
+        await runner.cleanup()
+
+
+@asynccontextmanager
+async def running(*operators: Operator) -> AsyncIterator[None]:
+    tasks = [asyncio.create_task(operator.run()) for operator in operators]
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+
+async def test_components_that_run_apart_do_not_wait_for_each_other() -> None:
+    leases = LeaseServer()
+    async with serving(leases) as connection, ApiClient(connection) as client:
+        apart = [NotingOperator(client, connection, one.value, frozenset({one})) for one in Component]
+        async with running(*apart):
+            for operator in apart:
+                await asyncio.wait_for(operator.works.wait(), 10)
+            assert leases.holders() == {one.lease: one.value for one in Component}
+
+
+@pytest.mark.parametrize("component", Component)
+async def test_a_component_works_in_one_process_at_a_time_whatever_else_that_runs(component: Component) -> None:
+    leases = LeaseServer()
+    async with serving(leases) as connection, ApiClient(connection) as client:
+        first = NotingOperator(client, connection, "first", frozenset({component}))
+        second = NotingOperator(client, connection, "second", BOTH)
+        async with running(first):
+            await asyncio.wait_for(first.works.wait(), 10)
+            async with running(second):
+                with pytest.raises(TimeoutError):
+                    await asyncio.wait_for(second.works.wait(), 0.5)
+        assert leases.holders()[component.lease] == ""
+
+
+async def test_requests_without_an_answer_do_not_keep_a_lease_waiting() -> None:
+    leases = LeaseServer()
+    async with serving(leases) as connection, ApiClient(connection, concurrency=2) as client:
+        stuck = [asyncio.create_task(client.get(PODS, "ns", "x")) for _ in range(4)]
+        operator = NotingOperator(client, connection, "busy", BOTH)
+        async with running(operator):
+            await asyncio.wait_for(operator.works.wait(), 4)
+        for task in stuck:
+            task.cancel()
+
+
+def test_the_role_allows_the_leases_that_are_used() -> None:
+    role, _ = yaml.safe_load_all(ROLE.read_text())
+    named = [rule["resourceNames"] for rule in role["rules"] if "resourceNames" in rule]
+    assert named == [sorted(one.lease for one in Component)]

@@ -15,6 +15,7 @@ import sys
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -51,8 +52,6 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T", bound=ApiObject)
 
-LEASE = "muster"
-
 DEEP_ENOUGH = 11_000
 """Python's recursion limit: the API server takes objects nested up to 10,000 levels deep (a pod template of a
 RayCluster may hold anything), and one that can't be decoded would stop the watch on all of its kind."""
@@ -63,6 +62,11 @@ class Component(StrEnum):
 
     CONTROLLERS = "controllers"
     SCHEDULER = "scheduler"
+
+    @property
+    def lease(self) -> str:
+        """The Lease whose holder works as this component; a process of several holds several."""
+        return f"muster-{self}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,16 +137,22 @@ class Operator:
         self._leads = False
 
     def is_ready(self) -> bool:
-        """Whether it works, or stands by for the Lease: a stand-by is ready too, else no roll-out would end."""
+        """Whether it works, or stands by for a Lease: a stand-by is ready too, else no roll-out would end."""
         return not self._leads or all(informer.has_synced for informer in self._informers)
 
     async def run(self) -> None:
-        """Work, while the Lease is held if one is wanted. Returns when the Lease is lost."""
+        """Work, and while the Leases are held only, if they are wanted; returns (or raises) when the work ends."""
         if not self._options.leader_election:
             await self._lead()
             return
-        elector = LeaderElector(self._client, self._options.namespace, LEASE, self._identity())
-        await elector.run(self._lead)
+        # Connections of its own: a Lease must not be lost because many other requests are waiting for an answer.
+        async with ApiClient(self._connection, user_agent=f"muster/{__version__}") as client:
+            identity, work = self._identity(), self._lead
+            # Always in the same order, so that no two processes each hold what the other waits for.
+            for component in sorted(self._options.components):
+                elector = LeaderElector(client, self._options.namespace, component.lease, identity)
+                work = partial(elector.run, work)
+            await work()
 
     def _identity(self) -> str:
         # A container that is started again in its pod takes its own Lease over at once: the one before it is dead.

@@ -34,10 +34,10 @@ def run(
     submitter_image: Annotated[
         str | None, typer.Option(help="Image of the submitter Jobs; the image of this pod if not given.")
     ] = None,
-    namespace: Annotated[str, typer.Option(help="Where the Lease lives.", envvar="POD_NAMESPACE")] = "muster-system",
+    namespace: Annotated[str, typer.Option(help="Where the Leases live.", envvar="POD_NAMESPACE")] = "muster-system",
     pod_name: Annotated[str | None, typer.Option(help="The name of this pod.", envvar="POD_NAME")] = None,
     leader_election: Annotated[
-        bool, typer.Option(help="Wait for the Lease, so that only one process works at a time.")
+        bool, typer.Option(help="Wait for the Leases, so that of each component only one works at a time.")
     ] = True,
     cluster_domain: Annotated[str, typer.Option(help="The cluster's DNS domain.")] = "cluster.local",
     health_port: Annotated[int, typer.Option(help="Port of /healthz and /readyz; 0 for none.")] = 8082,
