@@ -30,16 +30,23 @@ class Docker:
 
     def answers(self) -> bool:
         """Tell whether there is an engine that this user may use."""
+        return self._succeeds("info", "--format", "{{.ServerVersion}}", seconds=10)
+
+    def finds_in_registry(self, tag: str, *, seconds: float) -> bool:
+        """Tell whether the image can be had from its registry, asking for its manifest and nothing more."""
+        return self._succeeds("manifest", "inspect", tag, seconds=seconds)
+
+    def _succeeds(self, *command: str, seconds: float) -> bool:
         try:
             subprocess.run(
-                ["docker", "info", "--format", "{{.ServerVersion}}"],
+                ["docker", *command],
                 env={**os.environ, **self.environment},
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
-                timeout=10,
+                timeout=seconds,
                 check=True,
             )
-        except (FileNotFoundError, subprocess.SubprocessError):
+        except (OSError, subprocess.SubprocessError):
             return False
         return True
 

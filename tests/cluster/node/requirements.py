@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
-import urllib.error
-import urllib.request
 
+from tests.cluster.node import ray_image
 from tests.cluster.node.docker import Docker
 from tests.cluster.prerequisites import Missing, missing_go, missing_root, require
 from tests.cluster.process import run
@@ -15,8 +14,7 @@ from tests.cluster.progress import Steps
 CHOICE = "MUSTER_CLUSTER_IMAGES"
 """The environment variable that decides the way: `public` images on the engine there is, or `built` ones on our own."""
 
-_REGISTRY = "https://registry-1.docker.io/v2/"
-_REGISTRY_SECONDS = 3.0
+_REGISTRY_SECONDS = 10.0
 _SYSTEM_PATH = ":/usr/sbin:/sbin"
 # Never at the cost of a package that is there, such as another vendor's engine.
 _INSTALL = ("apt-get", "install", "--yes", "--no-remove", "--no-install-recommends")
@@ -37,19 +35,12 @@ def images_are_public() -> bool:
     chosen = os.environ.get(CHOICE)
     if chosen not in (None, "", "public", "built"):
         raise ValueError(f"{CHOICE} is {chosen!r}; it may be public or built")
-    return chosen == "public" if chosen else Docker().answers() and registry_answers()
+    return chosen == "public" if chosen else public_images_are_in_reach(Docker())
 
 
-def registry_answers(url: str = _REGISTRY) -> bool:
-    """Tell whether the image registry can be reached, within a few seconds."""
-    try:
-        with urllib.request.urlopen(url, timeout=_REGISTRY_SECONDS):  # noqa: S310
-            return True
-    except urllib.error.HTTPError as error:
-        # A registry that asks who we are is there.
-        return error.code == 401
-    except OSError:
-        return False
+def public_images_are_in_reach(docker: Docker) -> bool:
+    """Tell whether the engine answers and its client finds the public Ray image, wherever that is configured to be."""
+    return docker.answers() and docker.finds_in_registry(ray_image.PUBLIC_TAG, seconds=_REGISTRY_SECONDS)
 
 
 def missing_for_node_level() -> list[Missing]:

@@ -1,44 +1,54 @@
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.cluster.node import requirements
+from tests.cluster.node.docker import Docker
+from tests.cluster.node.ray_image import PUBLIC_TAG
 
 
-@contextmanager
-def registry(status: int) -> Iterator[str]:
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(status)
-            self.end_headers()
+@pytest.fixture
+def docker_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Path]:
+    """Put a docker in the PATH that does what the shell text says; its calls are lines of the file."""
 
-        def log_message(self, format: str, *args: object) -> None:
-            pass
+    def write(text: str) -> Path:
+        calls, program = tmp_path / "calls", tmp_path / "docker"
+        program.write_text(f'#!/bin/sh\necho "$*" >>{calls}\n{text}\n')
+        program.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+        return calls
 
-    with HTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}/v2/"
-        server.shutdown()
-        thread.join()
+    return write
 
 
-@pytest.mark.parametrize(("status", "answers"), [(200, True), (401, True), (403, False), (502, False)])
-def test_a_registry_is_there_when_it_answers_or_asks_who_we_are(status: int, answers: bool) -> None:
-    with registry(status) as url:
-        assert requirements.registry_answers(url) is answers
+@pytest.mark.parametrize(
+    ("does", "public"),
+    [
+        pytest.param("exit 0", True, id="the engine answers and the image is found"),
+        pytest.param('[ "$1" != manifest ]', False, id="no registry has the image, or none is in reach"),
+        pytest.param('[ "$1" != info ]', False, id="no engine"),
+        pytest.param('[ "$1" != manifest ] || exec sleep 60', False, id="the registry gives no answer"),
+    ],
+)
+def test_public_images_are_used_where_the_engine_finds_them(
+    docker_that: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch, does: str, public: bool
+) -> None:
+    calls = docker_that(does)
+    monkeypatch.delenv(requirements.CHOICE, raising=False)
+    monkeypatch.setattr(requirements, "_REGISTRY_SECONDS", 1.0)
+    assert requirements.images_are_public() is public
+    asked = [line for line in calls.read_text().splitlines() if line.startswith("manifest")]
+    assert asked in ([f"manifest inspect {PUBLIC_TAG}"], [])
 
 
-def test_a_registry_that_nobody_serves_is_not_there() -> None:
-    with registry(200) as url:
-        pass
-    assert requirements.registry_answers(url) is False
+def test_a_machine_without_a_docker_client_has_no_public_images(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert requirements.public_images_are_in_reach(Docker()) is False
 
 
 @pytest.mark.parametrize(("chosen", "public"), [("public", True), ("built", False)])
