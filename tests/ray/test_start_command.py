@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+import shlex
 from typing import Any
 
 import pytest
@@ -174,3 +176,9 @@ def test_head_and_worker_start_differently() -> None:
 )
 def test_which_resources_are_gpus(resource: str, gpu: bool) -> None:
     assert is_gpu(resource) is gpu
+
+
+@pytest.mark.parametrize("name", ["it's", "a'; touch /tmp/x; '", 'a"b', "$(id)", "`id`"])
+def test_a_resource_reaches_ray_as_one_word_whatever_its_name(name: str) -> None:
+    params = worker_params({}, resources={name: "2"})
+    assert json.loads(shlex.split(f"--resources={params['resources']}")[0].removeprefix("--resources=")) == {name: 2}

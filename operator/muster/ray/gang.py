@@ -26,6 +26,7 @@ from muster.quantities import format_quantity
 from muster.ray import labels, names
 from muster.ray.gang_membership import GangMembership
 from muster.ray.gang_update import desired_update, released
+from muster.ray.init_container import WAIT_RESOURCES
 from muster.ray.owner import owner_reference
 from muster.ray.scheduling_request import Amounts, scheduling_request
 
@@ -43,7 +44,7 @@ __all__ = [
 
 Manifest = dict[str, Any]
 
-WAIT_GCS_READY = {"resources": {"requests": {"cpu": "200m", "memory": "256Mi"}}}
+WAIT_GCS_READY = {"resources": {"requests": WAIT_RESOURCES}}
 AUTOSCALER = {"requests": {"cpu": "500m", "memory": "512Mi"}}
 
 _NOT_COPIED = (labels.LAST_APPLIED, labels.COMPANIONS, labels.COMPANION_NODES)

@@ -9,7 +9,7 @@ from typing import Any, Final
 from muster.ray.pod_options import PodOptions
 from muster.ray.ray_node import RayNode
 
-_RESOURCES: Final = {"cpu": "200m", "memory": "256Mi"}
+WAIT_RESOURCES: Final = {"cpu": "200m", "memory": "256Mi"}
 _INHERITED: Final = ("image", "imagePullPolicy", "securityContext", "env", "volumeMounts")
 
 _WAIT: Final = """
@@ -34,5 +34,5 @@ def wait_gcs_ready(node: RayNode, ray_container: Mapping[str, Any], options: Pod
         **inherited,
         "command": options.shell,
         "args": [_WAIT, "wait-gcs-ready", node.gcs_address],
-        "resources": {"requests": dict(_RESOURCES), "limits": dict(_RESOURCES)},
+        "resources": {"requests": dict(WAIT_RESOURCES), "limits": dict(WAIT_RESOURCES)},
     }

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, Final
@@ -115,9 +116,9 @@ def _fill_accelerators(params: dict[str, str], limits: Mapping[str, Any]) -> Non
 
 
 def _custom_resources(amounts: Mapping[str, Fraction | float]) -> str:
-    """Ray's `resources` flag: JSON, in single quotes for the shell, whole numbers without a fraction."""
+    """Ray's `resources` flag: JSON, quoted for the shell, whole numbers without a fraction."""
     numbers = {name: int(amount) if amount == int(amount) else float(amount) for name, amount in amounts.items()}
-    return "'" + json.dumps(numbers, sort_keys=True, separators=(",", ":")) + "'"
+    return shlex.quote(json.dumps(numbers, sort_keys=True, separators=(",", ":")))
 
 
 def _parse_custom_resources(text: str) -> dict[str, Any] | None:
