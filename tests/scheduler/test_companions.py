@@ -88,6 +88,15 @@ def test_the_place_is_found_again_after_a_restart() -> None:
     audit(cluster.cache)
 
 
+def test_nobody_holds_a_node_by_writing_its_name_into_a_pod_group() -> None:
+    cluster = Cluster.of(nodes("n", 1, cpu=4), gang("g", 2))
+    cluster.run()
+    greed = companion(cpu=1000)
+    cluster.add(pod_group("g", 2, companions=[greed], companion_nodes={greed.role: "n-0"}), gang("other", 2))
+    assert set(bindings(cluster.cycle())) == {"other-w-0", "other-w-1"}
+    audit(cluster.cache)
+
+
 def test_a_gang_that_was_rolled_back_holds_no_room_for_its_submitter() -> None:
     cluster = started()
     cluster.add(gang("greedy", 1, 0.5))

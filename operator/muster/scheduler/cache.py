@@ -212,8 +212,9 @@ class SchedulerCache(Accounts):
             self.changed[job.key] = job
 
     def _apply_pod_group(self, job: JobInfo, spec: PodGroupSpec) -> None:
-        old, job.spec = job.spec, spec
-        if old is None or old.uid != spec.uid:
+        before, job.spec = job.spec, spec
+        old = before if before is not None and before.uid == spec.uid else None
+        if old is None:
             self.lot.unpark(job)
             job.clear_state()
             restore_state(job, spec)
@@ -226,7 +227,8 @@ class SchedulerCache(Accounts):
         if roles != job.companion_roles:
             self._set_companion_roles(job, roles)
         job.priority = self._priority(spec.priority_class)
-        companions.reconcile(self, job, spec.companion_nodes)
+        # Nodes held before a restart. Later the annotation is but an echo of ours, or somebody's wish for a node.
+        companions.reconcile(self, job, spec.companion_nodes if old is None else {})
         self.touch(job)
 
     def _note_status(self, job: JobInfo, spec: PodGroupSpec, old: PodGroupSpec) -> None:
