@@ -158,7 +158,10 @@ class NodeCluster:
 
     def _create(self, folder: Path) -> None:
         self._folder = folder
-        _Record(self.name, isinstance(self.supply, PublicSupply)).write(folder)
+        public = isinstance(self.supply, PublicSupply)
+        if public:
+            self._refuse_a_strangers_name()
+        _Record(self.name, public).write(folder)
         self.supply.prepare_cluster()
         image = [f"--image={self.supply.node_image}"] if self.supply.node_image else []
         with self.steps.step(f"Creating the kind cluster {self.name}"):
@@ -168,6 +171,14 @@ class NodeCluster:
         else:
             self.load_image(self.ray_image)
         self._wait_ready()
+
+    def _refuse_a_strangers_name(self) -> None:
+        """Without a record nothing is taken down, so that a user's own cluster of this name outlives our failure."""
+        if self.name in self._kind_anywhere("get", "clusters").split():
+            raise CommandFailedError(
+                f"the Docker engine has a kind cluster {self.name} that was not made here; "
+                f"if nobody needs it, remove it with: {self._program('kind')} delete cluster --name={self.name}"
+            )
 
     def _wait_ready(self) -> None:
         with self.steps.step("Waiting until the nodes are Ready"):
@@ -214,8 +225,11 @@ class NodeCluster:
         return sorted(name for name in names if "control-plane" not in name)
 
     def _kind(self, *command: str | Path) -> str:
+        return self._kind_anywhere(*command, f"--name={self.name}")
+
+    def _kind_anywhere(self, *command: str | Path) -> str:
         environment = {**self.docker.environment, "KUBECONFIG": str(self.kubeconfig)}
-        return run([self._program("kind"), *command, f"--name={self.name}"], environment=environment)
+        return run([self._program("kind"), *command], environment=environment)
 
     def _kubectl(self, *command: str) -> str:
         return run([self.kubectl, f"--kubeconfig={self.kubeconfig}", *command])

@@ -11,6 +11,7 @@ from tests.cluster.cache import Cache
 from tests.cluster.node import cluster as module
 from tests.cluster.node.cluster import NodeCluster
 from tests.cluster.node.docker import Docker
+from tests.cluster.node.supply import PublicSupply
 from tests.cluster.process import CommandFailedError
 
 PROGRAM = """#!/bin/sh
@@ -18,6 +19,7 @@ name=$(basename "$0")
 echo "$name $*" >>"{folder}/calls"
 [ -e "{folder}/$name-$1-fails" ] && {{ echo "$name $1 is broken" >&2; exit 1; }}
 case "$name $1 $2" in
+"kind get clusters") cat "{folder}/others" 2>/dev/null ;;
 "kind create cluster") echo "of our own" >"$KUBECONFIG" ;;
 "kind get nodes") echo "one-control-plane one-worker2 one-worker" ;;
 esac
@@ -118,6 +120,19 @@ def test_a_kept_cluster_that_does_not_become_healthy_is_made_anew(machine: Path)
     cluster(machine).start(reuse=True)
     made = calls(machine, "kind delete", "kind create")
     assert [call.split()[1] for call in made] == ["delete", "create"]
+
+
+class StandInPublicSupply(StandInSupply, PublicSupply):
+    """The same on an engine that is the user's."""
+
+
+def test_a_users_cluster_of_the_same_name_is_left_alone(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "make_supply", lambda cache, steps, public: StandInPublicSupply())
+    (machine / "others").write_text("one\n")
+    with pytest.raises(CommandFailedError, match="kind cluster one that was not made here"):
+        cluster(machine).start()
+    assert calls(machine, "kind create", "kind delete") == []
+    assert not list((machine / "cache").glob("runs/*"))
 
 
 @pytest.mark.parametrize("name", ["one", "two"])
