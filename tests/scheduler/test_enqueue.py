@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from muster.scheduler.conf import load_configuration
 from muster.scheduler.plugins.overcommit import Overcommit
 from muster.scheduler.reasons import Code, ReasonClass
-from muster.scheduler.specs import Phase, QueueState
+from muster.scheduler.specs import Condition, Phase, QueueState
 from muster.testing import Cluster, Spec, configuration, gang, node, nodes, pod, pod_group, pods, queue, resources
 
 OVERCOMMIT = configuration("enqueue", ["gang"], ["overcommit"])
@@ -132,6 +133,14 @@ def test_an_admitted_gang_gives_its_reservation_back_in_time_and_others_pass() -
     assert cluster.phase("empty") is Phase.INQUEUE
     cluster.add(pods("empty", 3))
     assert len(cluster.cycle().bindings) == 3, "it kept its turn"
+
+
+def test_no_time_in_the_future_keeps_a_reservation() -> None:
+    waits = Condition("Unschedulable", True, last_transition=Cluster().now + 1e9)
+    empty = pod_group("empty", 3, min_resources=resources(9), phase=Phase.INQUEUE)
+    cluster = Cluster.of(node("n", cpu=10), replace(empty, conditions=(waits,)), gang("g", 4, 1))
+    assert cluster.cycle().wake_at == cluster.now + 300
+    assert len(cluster.cycle(seconds=300).bindings) == 4
 
 
 @pytest.mark.parametrize("least", [0, -1])

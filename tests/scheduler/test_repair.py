@@ -107,6 +107,14 @@ def test_the_time_a_gang_has_been_broken_survives_a_restart() -> None:
     assert evictions(cluster.cycle(seconds=10)) == {"g-w-0"}
 
 
+def test_no_time_in_the_future_keeps_a_fragment_on_its_nodes() -> None:
+    now = Cluster().now
+    group = pod_group("g", 2, phase=Phase.UNKNOWN, running=1, broken_since=now + 1e9)
+    cluster = Cluster.of(nodes("n", 1, cpu=1), group, pods("g", 1, node="n-0"))
+    assert cluster.cycle().wake_at == now + 60
+    assert evictions(cluster.cycle(seconds=60)) == {"g-w-0"}
+
+
 @pytest.mark.parametrize("status", [TaskStatus.SUCCEEDED])
 def test_a_gang_whose_members_succeed_one_after_the_other_is_not_broken(status: TaskStatus) -> None:
     cluster = running()

@@ -49,8 +49,7 @@ def watch_over(session: Session, job: JobInfo) -> None:
     if not is_broken(job):
         forget_when_confirmed(job)
         return
-    if job.broken_since is None:
-        job.broken_since = session.now
+    job.broken_since = _at_most_now(session, job.broken_since)
     if session.now >= job.broken_since + session.configuration.gang_repair_timeout:
         roll_back(session, job)
 
@@ -82,11 +81,15 @@ def expire_reservation(session: Session, job: JobInfo) -> None:
     """An admitted gang that is not placed in time gives its reservation back (P7); it stays admitted and in order."""
     if job.phase is not Phase.INQUEUE or job.is_ready() or job.reservation_expired:
         return
-    if job.inqueue_since is None:
-        job.inqueue_since = session.now
+    job.inqueue_since = _at_most_now(session, job.inqueue_since)
     if session.now >= job.inqueue_since + session.configuration.admission_timeout:
         job.reservation_expired = True
         session.cache.unsettle(job)
+
+
+def _at_most_now(session: Session, since: float | None) -> float:
+    """A time that was stored; it lies in the future if a clock was wrong, or a user wrote it to hold on for ever."""
+    return session.now if since is None else min(since, session.now)
 
 
 def next_deadline(session: Session, job: JobInfo) -> float | None:
