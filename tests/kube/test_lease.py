@@ -202,6 +202,65 @@ async def test_an_unfinished_write_of_a_lost_leader_does_not_revive_it() -> None
     await candidate.stop()
 
 
+@pytest.mark.parametrize("seconds", [4.9, 5.1, 60.0])
+async def test_work_that_does_not_end_ends_the_process(seconds: float) -> None:
+    time, server, aborts = FakeTime(), LeaseServer(), list[float]()
+    line = Line(server)
+
+    async def stubborn() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await time.sleep(seconds)
+
+    elector = LeaderElector(
+        cast(ApiClient, line),
+        "ns",
+        "l",
+        "me",
+        clock=time.clock,
+        sleep=time.sleep,
+        abort=lambda: aborts.append(time.now),
+    )
+    task = asyncio.create_task(elector.run(stubborn))
+    await settle()
+    line.down = True
+    await time.advance(100)
+    assert aborts == ([] if seconds < 5 else [15.0])
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
+
+
+async def test_a_leader_that_is_told_to_stop_has_the_time_that_its_work_needs() -> None:
+    time, server, aborts = FakeTime(), LeaseServer(), list[float]()
+
+    async def slow() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await time.sleep(60)
+
+    elector = LeaderElector(
+        cast(ApiClient, Line(server)),
+        "ns",
+        "l",
+        "me",
+        clock=time.clock,
+        sleep=time.sleep,
+        abort=lambda: aborts.append(time.now),
+    )
+    task = asyncio.create_task(elector.run(slow))
+    await settle()
+    task.cancel()
+    await time.advance(59)
+    assert (aborts, server.holder) == ([], "me")
+    await time.advance(1)
+    assert (aborts, server.holder) == ([], "")
+    with suppress(asyncio.CancelledError):
+        await task
+
+
 async def test_work_that_ends_ends_the_election() -> None:
     time, server = FakeTime(), LeaseServer()
 

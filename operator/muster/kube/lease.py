@@ -3,7 +3,8 @@
 Two clocks never have to agree. A candidate takes over only after it has itself seen the record unchanged for the whole
 lease; a leader counts from the moment at which it *sent* its last successful renewal and stops `margin` seconds before
 that lease can have run out for anybody, whether or not a request is still hanging. So the old leader's work has been
-cancelled before a new leader starts, as long as cancelling takes less than the margin.
+cancelled before a new leader starts. Work that has not ended when the lease runs out takes the process with it: better
+no leader for a moment than two, or one that hangs for ever.
 
 The kubernetes package's election was looked at and not used: it lets a hanging request outlive the lease, and does not
 wait for the cancelled work to end.
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import random
 import time
 from collections.abc import Awaitable, Callable, Coroutine
@@ -30,6 +32,7 @@ from muster.kube.transport import Sleep
 _log = logging.getLogger(__name__)
 
 _RELEASE_SECONDS: Final = 3.0
+_SECONDS_TO_END: Final = 1.0
 
 
 class LeaseSpec(msgspec.Struct, frozen=True, rename="camel"):
@@ -52,7 +55,8 @@ class LeaderElector:
     """Competes for one Lease under `identity`, which no other process may use.
 
     Seconds: `lease_seconds` (whole) is how long a silent leader keeps the others waiting, `margin` how long before
-    that it stops, `retry_seconds` the pause between two tries. `clock` is monotonic, `wall_clock` is only written down.
+    that it stops, `retry_seconds` the pause between two tries. `clock` is monotonic, `wall_clock` is only written down,
+    `abort` ends the process at once.
     """
 
     def __init__(
@@ -69,6 +73,7 @@ class LeaderElector:
         wall_clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         sleep: Sleep = asyncio.sleep,
         jitter: Callable[[], float] = random.random,
+        abort: Callable[[], None] = lambda: os._exit(1),
     ) -> None:
         if not 0 < retry_seconds < lease_seconds - margin < lease_seconds:
             raise ValueError("a lease needs 0 < retry_seconds < lease_seconds - margin, and margin > 0")
@@ -84,6 +89,7 @@ class LeaderElector:
         self._wall_clock = wall_clock
         self._sleep = sleep
         self._jitter = jitter
+        self._abort = abort
         self._cached: Lease | None = None
         """The Lease as our last successful write left it."""
         self._seen: LeaseSpec | None = None
@@ -119,18 +125,30 @@ class LeaderElector:
             await asyncio.wait({work, renewal}, return_when=asyncio.FIRST_COMPLETED)
             finished = work.done()
         finally:
-            await _end(work)
+            await self._end_in_time(work)
             await _end(renewal)
-            self._check_end()
             await self._release()
         if finished:
             work.result()
         return finished
 
-    def _check_end(self) -> None:
-        late = self._clock() - (self._stop_at or 0.0) - self._margin
-        if late > 0:
-            _log.error("the work under %s/%s ended %.1f s after the lease could", self._namespace, self._name, late)
+    async def _end_in_time(self, work: asyncio.Future[None]) -> None:
+        """Cancel the work and wait until it has ended; should the lease run out before, end the process.
+
+        A process that was held up until the lease had run out gets a moment all the same: it writes nothing more.
+        """
+        work.cancel()
+        at_least = self._clock() + _SECONDS_TO_END
+        while not work.done() and (left := max(at_least, (self._stop_at or 0.0) + self._margin) - self._clock()) > 0:
+            timer = asyncio.create_task(_sleep_coroutine(self._sleep, left))
+            try:
+                await asyncio.wait({work, timer}, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                await _end(timer)
+        if not work.done():
+            _log.critical("the work under %s/%s does not end: the process does", self._namespace, self._name)
+            self._abort()
+            await asyncio.wait({work})
 
     async def _renew(self) -> None:
         """Renew until the lease is lost, or so old that it might be."""
