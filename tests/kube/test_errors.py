@@ -51,7 +51,16 @@ def test_an_answer_that_is_no_status_object_is_still_an_error(payload: bytes) ->
 
 @pytest.mark.parametrize(
     ("header", "details", "seconds"),
-    [("3", {}, 3.0), (None, {"retryAfterSeconds": 2}, 2.0), ("soon", {}, None), (None, {}, None), ("-1", {}, 0.0)],
+    [
+        ("3", {}, 3.0),
+        (None, {"retryAfterSeconds": 2}, 2.0),
+        ("soon", {}, None),
+        (None, {}, None),
+        ("-1", {}, 0.0),
+        ("86400", {}, 60.0),
+        ("inf", {}, 60.0),
+        ("nan", {}, 0.0),
+    ],
 )
 def test_a_429_says_when_to_come_back(header: str | None, details: dict[str, Any], seconds: float | None) -> None:
     error = error_from_answer(429, status(429, "TooManyRequests", details=details), header)

@@ -19,6 +19,10 @@ UNREADABLE: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 """What decoding JSON raises: for what is no JSON or of another type, no UTF-8, or nested too deep."""
 
 
+LONGEST_RETRY_AFTER: Final = 60.0
+"""Seconds; nothing waits longer on the word of whatever stands between here and the server."""
+
+
 class ApiError(Exception):
     """A request that did not succeed.
 
@@ -59,7 +63,7 @@ class Forbidden(ApiError):
 
 
 class TooManyRequests(ApiError):
-    """429: come back after `retry_after` seconds (None: the server named no time)."""
+    """429: come back after `retry_after` seconds (at most a minute; None: the server named no time)."""
 
     def __init__(
         self,
@@ -149,7 +153,7 @@ def _status_object(payload: bytes) -> _Status:
 def _seconds(header: str | None, details: Mapping[str, Any] | None) -> float | None:
     for candidate in (header, (details or {}).get("retryAfterSeconds")):
         try:
-            return max(0.0, float(candidate))  # type: ignore[arg-type]
+            return min(max(0.0, float(candidate)), LONGEST_RETRY_AFTER)  # type: ignore[arg-type]
         except (TypeError, ValueError):
             continue
     return None
