@@ -119,6 +119,8 @@ def test_an_accelerator_joins_the_users_own_resources_unless_they_name_one(own: 
         ({"memory": "1Gi"}, {"memory": "1073741824"}),
         ({"nvidia.com/gpu": "2"}, {"num-gpus": "2"}),
         ({"b": "2", "a": "0.5"}, {"resources": """'{"a":0.5,"b":2}'"""}),
+        ({"CPU": "3", "Memory": "1Ki", "GPU": "1"}, {"num-cpus": "3", "memory": "1024", "num-gpus": "1"}),
+        ({"CPU": "0", "TPU": "4"}, {"num-cpus": "0", "resources": """'{"TPU":4}'"""}),
         ({"cpu": "many", "memory": "2Gi", "x": "?"}, {"memory": "2147483648"}),
     ],
 )

@@ -72,16 +72,20 @@ def _fill_addresses(params: dict[str, str], node: RayNode) -> None:
 
 
 def _from_group_resources(resources: Mapping[str, str]) -> dict[str, str]:
-    """A group's `resources` map in Ray's words. Amounts that can't be read are left out, as KubeRay leaves them out."""
+    """A group's `resources` map in Ray's words.
+
+    CPU, memory and GPUs are known in capitals too. Amounts that can't be read are left out, as KubeRay leaves them out.
+    """
     params: dict[str, str] = {}
     custom: dict[str, Fraction] = {}
     for name, amount in sorted(resources.items()):
         try:
-            if name == "cpu":
+            known = name.lower()
+            if known == "cpu":
                 params["num-cpus"] = str(whole(amount))
-            elif name == "memory":
+            elif known == "memory":
                 params["memory"] = str(whole(amount))
-            elif is_gpu(name):
+            elif is_gpu(known):
                 params["num-gpus"] = str(whole(amount))
             else:
                 custom[name] = parse_quantity(amount)
