@@ -28,6 +28,7 @@ class StubInformer(Store[ApiObject]):
         self.resource = resource
         self.synced = asyncio.Event()
         self.callbacks: list[Callable[[MalformedObject], None]] = []
+        self.deleted_callbacks: list[Callable[[MalformedObject], None]] = []
 
     async def wait_synced(self, deadline_seconds: float) -> None:
         try:
@@ -37,6 +38,9 @@ class StubInformer(Store[ApiObject]):
 
     def on_malformed(self, callback: Callable[[MalformedObject], None]) -> None:
         self.callbacks.append(callback)
+
+    def on_malformed_deleted(self, callback: Callable[[MalformedObject], None]) -> None:
+        self.deleted_callbacks.append(callback)
 
     def get(self, *key: str | None) -> ApiObject | None:
         return super().get("/".join(part for part in key if part))
@@ -77,9 +81,9 @@ class Setting:
         for informer in self.informers:
             informer.synced.set()
 
-    def malformed(self, name: str) -> None:
+    def malformed(self, name: str, *, deleted: bool = False) -> None:
         found = MalformedObject(PODGROUPS, "ns", name, "spec.minMember: Expected int, got str", "u", "1")
-        for callback in self.pod_groups.callbacks:
+        for callback in self.pod_groups.deleted_callbacks if deleted else self.pod_groups.callbacks:
             callback(found)
 
     async def run_a_while(self) -> None:
@@ -104,6 +108,8 @@ async def test_what_was_malformed_before_the_engine_led_is_named_when_it_does() 
     setting = Setting()
     setting.malformed("bad")
     setting.malformed("mended")
+    setting.malformed("gone")
+    setting.malformed("gone", deleted=True)
     meta = {"name": "mended", "namespace": "ns", "resourceVersion": "2"}
     setting.pod_groups.put(msgspec.convert({"metadata": meta}, type=PodGroup))
     assert setting.events == []
@@ -119,6 +125,10 @@ async def test_what_becomes_malformed_while_the_engine_leads_is_named_at_once_an
     await settle()
     setting.malformed("bad")
     assert [name for name, _ in setting.events] == ["bad"]
+    assert setting.engine.execution is not None
+    assert "ns/bad" in setting.engine.execution.cache.jobs
+    setting.malformed("bad", deleted=True)
+    assert "ns/bad" not in setting.engine.execution.cache.jobs
     task.cancel()
     with suppress(asyncio.CancelledError):
         await task

@@ -212,6 +212,15 @@ def test_a_pod_group_that_cannot_be_read_is_named_and_stays_with_its_problem() -
     assert cluster.model.told[-1][1].phase is Phase.PENDING
 
 
+def test_a_pod_group_that_could_not_be_read_is_forgotten_when_it_is_deleted() -> None:
+    cluster = Cluster()
+    malformed = MalformedObject(PODGROUPS, "ns", "pg", "spec.minMember: Expected int, got str", "u", "1")
+    cluster.mirror.on_malformed(malformed)
+    cluster.mirror.on_malformed_deleted(malformed)
+    cluster.mirror.on_malformed_deleted(malformed)
+    assert cluster.model.calls() == ["set_pod_group", "remove_pod_group"]
+
+
 def test_a_closed_mirror_says_nothing_more() -> None:
     cluster = Cluster()
     cluster.mirror.close()

@@ -185,6 +185,33 @@ def test_a_selector_that_can_not_be_judged_here_is_refused(selector: str) -> Non
         ScriptedServer().informer(label_selector=selector)
 
 
+def put_malformed(server: ScriptedServer, name: str) -> None:
+    with suppress(msgspec.ValidationError):
+        server.put(name, label=5)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("seen", ["by the watch", "by a list"])
+async def test_the_end_of_a_malformed_object_is_told_once_and_not_that_of_a_mended_one(seen: str) -> None:
+    server = ScriptedServer()
+    informer = server.informer(sleep=at_once)
+    told: list[str] = []
+    informer.on_malformed(lambda one: told.append(f"{one.name} is malformed"))
+    informer.on_malformed_deleted(lambda one: told.append(f"{one.name} is gone"))
+    put_malformed(server, "bad")
+    put_malformed(server, "mended")
+    async with running(informer):
+        server.put("mended")
+        server.tell()
+        await settle()
+        server.delete("bad")
+        server.delete("mended")
+        if seen == "by a list":
+            server.forget()
+        server.tell()
+        await settle()
+    assert told == ["bad is malformed", "mended is malformed", "bad is gone"]
+
+
 async def test_a_late_subscriber_hears_of_everything_that_is_there_and_then_of_changes() -> None:
     server = ScriptedServer()
     server.put("a")

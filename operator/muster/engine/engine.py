@@ -63,6 +63,7 @@ class Engine:
         """What is at work, while the engine runs."""
         for informer in informers.all():
             informer.on_malformed(self._on_malformed)
+            informer.on_malformed_deleted(self._on_malformed_deleted)
 
     async def run(self) -> None:
         """Schedule until cancelled; the first cycle comes once all informers have synced.
@@ -85,6 +86,11 @@ class Engine:
         self._malformed[found.resource, found.namespace, found.name] = found
         if self.execution is not None:
             self.execution.mirror.on_malformed(found)
+
+    def _on_malformed_deleted(self, found: MalformedObject) -> None:
+        self._malformed.pop((found.resource, found.namespace, found.name), None)
+        if self.execution is not None:
+            self.execution.mirror.on_malformed_deleted(found)
 
     def _still_malformed(self) -> list[MalformedObject]:
         shown = {informer.resource: informer for informer in self._informers.all()}

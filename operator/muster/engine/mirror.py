@@ -107,6 +107,11 @@ class Mirror:
             spec = malformed_pod_group_spec(found)
             self._pod_groups.tell(spec.key, spec)
 
+    def on_malformed_deleted(self, found: MalformedObject) -> None:
+        """Forget an object that could not even be read."""
+        if found.resource == PODGROUPS:
+            self._pod_groups.forget(malformed_pod_group_spec(found).key)
+
     def _translate_pod_group(self, group: PodGroup) -> PodGroupSpec:
         spec = pod_group_spec(group)
         if spec.problem:

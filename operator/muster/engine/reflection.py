@@ -67,7 +67,7 @@ class Reflection(Generic[T, S]):
         key = self.identify(change.object)
         spec = None if change.new is None else self._translated(change.new)
         if spec is None:
-            self._drop(key)
+            self.forget(key)
         else:
             self.tell(key, spec)
 
@@ -94,7 +94,8 @@ class Reflection(Generic[T, S]):
             self.listener.complain(self.resource, found, TranslationError("object", repr(error)))
         return None
 
-    def _drop(self, key: str) -> None:
+    def forget(self, key: str) -> None:
+        """Have the model forget an object, if it knows it."""
         if self._told.pop(key, None) is None:
             return
         try:

@@ -87,9 +87,10 @@ class Informer(Generic[T]):
         self._watch_lived = False
         """Whether the latest watch told anything or lasted: then there is no reason to hold back the next one."""
         self._old_lists = 0
-        self._malformed: dict[str, str] = {}
-        """Key to version of the objects that were reported as malformed and still are."""
+        self._malformed: dict[str, MalformedObject] = {}
+        """The objects that were reported as malformed and still are."""
         self._malformed_callbacks: list[Callable[[MalformedObject], None]] = []
+        self._malformed_deleted_callbacks: list[Callable[[MalformedObject], None]] = []
 
     # --- what it knows ----------------------------------------------------------------------------------------------
 
@@ -132,6 +133,10 @@ class Informer(Generic[T]):
     def on_malformed(self, callback: Callable[[MalformedObject], None]) -> None:
         """Call `callback` with every object of the wrong shape, once for each version of it."""
         self._malformed_callbacks.append(callback)
+
+    def on_malformed_deleted(self, callback: Callable[[MalformedObject], None]) -> None:
+        """Call `callback` when an object that was last reported as malformed has been deleted."""
+        self._malformed_deleted_callbacks.append(callback)
 
     def record(self, obj: T) -> None:
         """Take the object that a write of ours returned, so that the next read sees that write.
@@ -233,7 +238,7 @@ class Informer(Generic[T]):
             if key not in seen and stored is not None and version_of(stored) <= version:
                 self._store.remove(key)
         for key in self._malformed.keys() - seen:
-            del self._malformed[key]
+            self._drop_malformed(key)
 
     async def _watch(self) -> None:
         batches = self._client.watch(
@@ -279,10 +284,16 @@ class Informer(Generic[T]):
         if stored is not None and version_of(stored) >= version:
             return key, version
         self._store.remove(key)
-        if self._malformed.get(key) != malformed.resource_version:
-            self._malformed[key] = malformed.resource_version
+        before = self._malformed.get(key)
+        if before is None or before.resource_version != malformed.resource_version:
+            self._malformed[key] = malformed
             self._report(malformed)
         return key, version
+
+    def _drop_malformed(self, key: str) -> None:
+        malformed = self._malformed.pop(key, None)
+        if malformed is not None:
+            self._tell(self._malformed_deleted_callbacks, malformed)
 
     def _report(self, malformed: MalformedObject) -> None:
         _log.warning(
@@ -291,7 +302,10 @@ class Informer(Generic[T]):
             key_of(malformed.namespace, malformed.name),
             malformed.path_message,
         )
-        for callback in self._malformed_callbacks:
+        self._tell(self._malformed_callbacks, malformed)
+
+    def _tell(self, callbacks: Sequence[Callable[[MalformedObject], None]], malformed: MalformedObject) -> None:
+        for callback in callbacks:
             try:
                 callback(malformed)
             except Exception:
@@ -299,7 +313,7 @@ class Informer(Generic[T]):
 
     def _delete(self, key: str, version: int) -> None:
         """Drop what was deleted at this version, unless what we have was made (and recorded) after that."""
-        self._malformed.pop(key, None)
+        self._drop_malformed(key)
         stored = self._store.get(key)
         if stored is not None and version_of(stored) <= version:
             self._store.remove(key)
