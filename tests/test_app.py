@@ -14,12 +14,12 @@ import pytest
 import yaml
 from aiohttp import web
 
-from muster.app import Component, Operator, Options
+from muster.app import Component, Operator, Options, own_image
 from muster.kube.client import ApiClient
 from muster.kube.config import Connection
 from muster.kube.resource import PODS
 
-ROLE = Path(__file__).parents[1] / "manifests" / "base" / "role.yaml"
+BASE = Path(__file__).parents[1] / "manifests" / "base"
 BOTH = frozenset(Component)
 
 _DEEP = """
@@ -41,6 +41,13 @@ assert one == other
 def test_the_deepest_object_that_an_api_server_takes_can_be_read() -> None:
     done = subprocess.run([sys.executable, "-c", _DEEP], capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 0, done.stderr
+
+
+def test_the_submitter_gets_the_image_of_the_operator_whatever_is_injected_beside_it() -> None:
+    deployment = yaml.safe_load((BASE / "deployment.yaml").read_text())
+    (ours,) = deployment["spec"]["template"]["spec"]["containers"]
+    for containers in ([ours], [{"name": "proxy", "image": "proxy"}, ours], [{**ours, "name": "renamed"}]):
+        assert own_image({"spec": {"containers": containers}}) == ours["image"]
 
 
 class LeaseServer:
@@ -150,6 +157,6 @@ async def test_requests_without_an_answer_do_not_keep_a_lease_waiting() -> None:
 
 
 def test_the_role_allows_the_leases_that_are_used() -> None:
-    role, _ = yaml.safe_load_all(ROLE.read_text())
+    role, _ = yaml.safe_load_all((BASE / "role.yaml").read_text())
     named = [rule["resourceNames"] for rule in role["rules"] if "resourceNames" in rule]
     assert named == [sorted(one.lease for one in Component)]

@@ -12,7 +12,7 @@ import secrets
 import signal
 import socket
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
@@ -51,6 +51,9 @@ from muster.scheduler.conf import ConfigurationError
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T", bound=ApiObject)
+
+CONTAINER = "muster"
+"""The name of the operator's container in its pod."""
 
 DEEP_ENOUGH = 11_000
 """Python's recursion limit: the API server takes objects nested up to 10,000 levels deep (a pod template of a
@@ -233,4 +236,12 @@ class Operator:
         pod = await self._client.get(PODS, self._options.namespace, self._options.pod_name)
         meta = pod["metadata"]
         reference = ObjectReference("v1", "Pod", meta["namespace"], meta["name"], meta["uid"])
-        return OwnPod(pod["spec"]["containers"][0]["image"], reference)
+        return OwnPod(own_image(pod), reference)
+
+
+def own_image(pod: Mapping[str, Any]) -> str:
+    """Muster's image: that of the container of its name, for others may have been injected before it."""
+    containers = pod["spec"]["containers"]
+    named = (one["image"] for one in containers if one["name"] == CONTAINER)
+    image: str = next(named, containers[0]["image"])
+    return image
