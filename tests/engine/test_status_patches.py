@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+import asyncio
+from typing import Any, cast
 
 import msgspec
 import pytest
 
-from muster.engine.pod_status import pod_condition_patch
+from muster.engine.pod_status import PodConditionWriter, pod_condition_patch
 from muster.engine.queue_status import queue_patch
 from muster.kube.objects import Pod, Queue
 from muster.scheduler.resources import Resources
 from muster.scheduler.specs import PodVerdict
+from tests.engine.manual_clock import ManualClock, settle
 from tests.engine.pod_manifests import pod
+from tests.engine.scripted_api import ScriptedApi, Store
 
 NOW = 1767225600.0
 NOW_TEXT = "2026-01-01T00:00:00Z"
@@ -95,3 +98,14 @@ NO_WRITE: dict[str, tuple[Pod, PodVerdict]] = {
 @pytest.mark.parametrize(("shown", "verdict"), NO_WRITE.values(), ids=NO_WRITE.keys())
 def test_a_pod_that_says_the_right_thing_is_not_written(shown: Pod, verdict: PodVerdict) -> None:
     assert pod_condition_patch(shown, verdict, NOW) is None
+
+
+async def test_nothing_is_kept_for_a_pod_that_went_away() -> None:
+    api, clock = ScriptedApi(pod()), ManualClock()
+    writer = PodConditionWriter(cast(Any, api), cast(Any, Store(api)), clock)
+    api.pods.clear()
+    task = asyncio.create_task(writer.queue.run())
+    writer.update({"default/p": NO_ROOM})
+    await settle()
+    task.cancel()
+    assert (api.calls, writer.queue.idle, writer._wanted) == (["patch"], True, {})

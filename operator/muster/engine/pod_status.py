@@ -8,6 +8,7 @@ at: a binding that comes between makes it void.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, Final
 
 from muster.engine.clock import Clock
@@ -15,7 +16,7 @@ from muster.engine.pod_specs import verdict_shown
 from muster.engine.times import rfc3339
 from muster.engine.write_queue import WriteQueue
 from muster.kube.client import ApiClient, PatchKind
-from muster.kube.errors import Conflict
+from muster.kube.errors import Conflict, NotFound
 from muster.kube.informer import Informer
 from muster.kube.objects import Pod
 from muster.kube.resource import PODS
@@ -61,7 +62,8 @@ class PodConditionWriter:
             return
         patch = pod_condition_patch(shown, wanted[1], self._clock.now())
         if patch is not None:
-            await self._patch(shown, patch)
+            with suppress(NotFound):
+                await self._patch(shown, patch)
         if self._wanted.get(key) is wanted:
             del self._wanted[key]
 
