@@ -275,6 +275,25 @@ def test_a_ray_job_keeps_room_for_its_submitter_though_it_is_no_member() -> None
     ]
 
 
+def test_what_a_submitter_asks_for_as_a_whole_pod_is_described_too() -> None:
+    submitter = {**SUBMITTER, "resources": {"requests": {"cpu": "2"}}}
+    manifest = gang.ray_job_pod_group(job({"rayClusterSpec": cluster_spec()}), submitter)
+    assert manifest["spec"]["minResources"] == {"cpu": "3", "memory": "1088Mi"}
+    (described,) = json.loads(manifest["metadata"]["annotations"]["muster.dev/companions"])
+    assert described["podSpec"]["resources"] == {"requests": {"cpu": "2"}}
+
+
+def test_room_for_a_submitter_that_names_its_node_is_kept_on_that_node() -> None:
+    submitter = {**SUBMITTER, "nodeName": "node-7", "tolerations": []}
+    manifest = gang.ray_job_pod_group(job({"rayClusterSpec": cluster_spec()}), submitter)
+    (described,) = json.loads(manifest["metadata"]["annotations"]["muster.dev/companions"])
+    (term,) = described["podSpec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"][
+        "nodeSelectorTerms"
+    ]
+    assert term == {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["node-7"]}]}
+    assert described["podSpec"]["tolerations"] == [{"operator": "Exists"}]
+
+
 @pytest.mark.parametrize(
     ("fields", "submitter", "resources"),
     [

@@ -38,6 +38,9 @@ def c(cpu: object = None, memory: object = None, *, limits: Json | None = None, 
         ({"containers": [c("1")], "initContainers": [c("3"), c("1", always=True)]}, {"cpu": "3"}),
         ({"containers": [c("1")], "overhead": {"cpu": "250m", "memory": "64Mi"}}, {"cpu": "1250m", "memory": "64Mi"}),
         ({"containers": [c("1")], "initContainers": [c("3")], "overhead": {"cpu": "1"}}, {"cpu": "4"}),
+        ({"containers": [c("1", "1Gi")], "resources": {"requests": {"cpu": "3"}}}, {"cpu": "3", "memory": "1Gi"}),
+        ({"containers": [c("4")], "resources": {"limits": {"cpu": "3"}}, "overhead": {"cpu": "1"}}, {"cpu": "4"}),
+        ({"containers": [c("1")], "resources": None}, {"cpu": "1"}),
     ],
 )
 def test_the_request_is_the_larger_of_start_and_run_plus_overhead(spec: Json, request_: Json) -> None:

@@ -147,6 +147,12 @@ def test_names_labels_and_annotations(path: Path, value: object, problem: str) -
             {"cpu": "-250m"},
             "template.spec.overhead[cpu]: must not be negative, got -250m",
         ),
+        (
+            ["template", "spec", "resources"],
+            {"requests": {"cpu": "-1"}},
+            "template.spec.resources.requests[cpu]: must not be negative, got -1",
+        ),
+        (["template", "spec", "resources"], "1", "template.spec.resources: must be a mapping"),
         (["resources"], {"GPU": "two"}, 'resources[GPU]: "two" is not a quantity'),
         (["resources"], {"CPU": "-1"}, "resources[CPU]: must not be negative, got -1"),
         (["labels"], {"a b": "c"}, "labels[a b]: is no valid label key"),
@@ -164,7 +170,7 @@ def test_names_labels_and_annotations(path: Path, value: object, problem: str) -
 def test_groups_and_their_templates(group: Path, path: Path, value: object, problem: str) -> None:
     where = "spec.headGroupSpec" if group == HEAD else "spec.workerGroupSpecs[0]"
     fields = [([*group, *path], value)]
-    if "resources" in path[:1]:
+    if path[:1] == ["resources"]:
         fields.append(([*group, "rayStartParams"], {}))
     (told,) = problems(with_fields(*fields))
     assert told.startswith(f"{where}.{problem}")

@@ -67,6 +67,7 @@ class PodSpec(Model):
     containers: list[Container] | None = None
     init_containers: list[Container] | None = None
     volumes: list[Named] | None = None
+    resources: ResourceRequirements | None = None
     overhead: ResourceList | None = None
     node_selector: dict[str, str] | None = None
     affinity: Object | None = None

@@ -48,7 +48,15 @@ WAIT_GCS_READY = {"resources": {"requests": WAIT_RESOURCES}}
 AUTOSCALER = {"requests": {"cpu": "500m", "memory": "512Mi"}}
 
 _NOT_COPIED = (labels.LAST_APPLIED, labels.COMPANIONS, labels.COMPANION_NODES)
-_POD_FIELDS = ("overhead", "nodeSelector", "affinity", "tolerations", "priorityClassName", "preemptionPolicy")
+_POD_FIELDS = (
+    "resources",
+    "overhead",
+    "nodeSelector",
+    "affinity",
+    "tolerations",
+    "priorityClassName",
+    "preemptionPolicy",
+)
 _CONTAINER_FIELDS = ("resources", "ports", "restartPolicy")
 
 
@@ -208,12 +216,21 @@ def _annotations(owner: RayCluster | RayJob, companions: list[Mapping[str, Any]]
 def _scheduling_part(pod_spec: Mapping[str, Any]) -> dict[str, Any]:
     """What the scheduler looks at, and nothing that may be secret or long."""
     part: dict[str, Any] = {key: pod_spec[key] for key in _POD_FIELDS if pod_spec.get(key)}
+    if node := pod_spec.get("nodeName"):
+        part |= _on_node(node)
     for kind in ("containers", "initContainers"):
         if pod_spec.get(kind):
             part[kind] = [
                 {key: container[key] for key in _CONTAINER_FIELDS if container.get(key)} for container in pod_spec[kind]
             ]
     return part
+
+
+def _on_node(node: str) -> dict[str, Any]:
+    """A pod that names its node goes there, whatever its affinity says and whether it tolerates the taints or not."""
+    terms = [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}]
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+    return {"affinity": {"nodeAffinity": required}, "tolerations": [{"operator": "Exists"}]}
 
 
 def _placement(owner_labels: Mapping[str, str]) -> dict[str, Any]:

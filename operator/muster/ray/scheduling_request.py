@@ -1,8 +1,9 @@
 """What a pod really asks the scheduler for, as Kubernetes counts it.
 
 All containers run together, init containers one after the other before them, and init containers that restart always
-(sidecars) stay. So a pod needs the larger of the two times, plus the overhead of its runtime class. A resource without
-a request counts with its limit, as the API server fills it in.
+(sidecars) stay. So a pod needs the larger of the two times; what it requests as a whole (KEP-2837) takes the place of
+that sum; and the overhead of its runtime class comes on top. A resource without a request counts with its limit, as the
+API server fills it in.
 """
 
 from __future__ import annotations
@@ -34,11 +35,15 @@ def scheduling_request(
         else:
             peak |= sidecars + wanted
     running = sum((container_request(c) for c in [*(pod_spec.get("containers") or []), *more_containers]), sidecars)
-    return (peak | running) + _amounts(pod_spec.get("overhead") or {})
+    needed = Counter({**(peak | running), **container_request(pod_spec)})
+    return needed + _amounts(pod_spec.get("overhead") or {})
 
 
 def container_request(container: Mapping[str, Any]) -> Amounts:
-    """Requests, and limits where a resource has no request. Raises QuantityError."""
+    """The `resources` of a container or of a whole pod: requests, and limits where a resource has no request.
+
+    Raises QuantityError.
+    """
     resources = container.get("resources") or {}
     return _amounts({**(resources.get("limits") or {}), **(resources.get("requests") or {})})
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from muster.api.errors import FieldProblem
+from muster.api.podtemplate import ResourceRequirements
 from muster.quantities import QuantityError, parse_quantity
 from muster.ray.validation.view import ClusterView, Problems, Template
 
@@ -57,14 +58,20 @@ def template_quantities(template: Template) -> Problems:
         ("containers", template.parsed.containers),
     ):
         for index, container in enumerate(listed):
-            path = f"{template.path}.spec.{kind}[{index}].resources"
-            if container.resources is not None:
-                requests, limits = container.resources.requests or {}, container.resources.limits or {}
-                yield from quantities(requests, f"{path}.requests")
-                yield from quantities(limits, f"{path}.limits")
-                yield from _requests_above_limits(requests, limits, f"{path}.requests")
-    overhead = template.parsed.spec.overhead if template.parsed.spec else None
-    yield from quantities(overhead or {}, f"{template.path}.spec.overhead")
+            yield from _of_resources(container.resources, f"{template.path}.spec.{kind}[{index}].resources")
+    spec = template.parsed.spec
+    if spec is not None:
+        yield from _of_resources(spec.resources, f"{template.path}.spec.resources")
+        yield from quantities(spec.overhead or {}, f"{template.path}.spec.overhead")
+
+
+def _of_resources(resources: ResourceRequirements | None, path: str) -> Problems:
+    if resources is None:
+        return
+    requests, limits = resources.requests or {}, resources.limits or {}
+    yield from quantities(requests, f"{path}.requests")
+    yield from quantities(limits, f"{path}.limits")
+    yield from _requests_above_limits(requests, limits, f"{path}.requests")
 
 
 def quantities(amounts: Mapping[str, Any], path: str) -> Problems:
