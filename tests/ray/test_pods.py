@@ -62,6 +62,15 @@ def test_a_host_of_a_multi_host_replica_says_which_host_it_is() -> None:
     assert labels["ray.io/replica-host-index"] == "3"
 
 
+def test_the_name_of_a_replica_fits_a_label_and_keeps_what_tells_it_apart() -> None:
+    place = WorkerPlace(replica=1, replica_name=f"{'g' * 63}-abcde", host=3)
+    name = worker(place=place)["metadata"]["labels"]["ray.io/worker-group-replica-name"]
+    assert len(name) == 63
+    assert name.endswith("g-abcde")
+    again = worker(place=WorkerPlace(replica=1, replica_name=name, host=0))["metadata"]["labels"]
+    assert again["ray.io/worker-group-replica-name"] == name
+
+
 def test_users_may_override_all_labels_but_the_three_that_identify_a_pod() -> None:
     own = {
         "app.kubernetes.io/name": "mine",

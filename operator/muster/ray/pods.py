@@ -47,7 +47,8 @@ class WorkerPlace:
         index = {labels.REPLICA_INDEX: str(self.replica)}
         if self.replica_name is None:
             return index
-        return index | {labels.REPLICA_NAME: self.replica_name, labels.HOST_INDEX: str(self.host or 0)}
+        name = names.label_value(self.replica_name)
+        return index | {labels.REPLICA_NAME: name, labels.HOST_INDEX: str(self.host or 0)}
 
 
 def head_pod(
