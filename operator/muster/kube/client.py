@@ -63,8 +63,8 @@ _decode_event: Final = msgspec.json.Decoder(WatchEvent).decode
 class ApiClient:
     """A client of one API server; open it with `async with`.
 
-    `timeout` is the longest a request may take, in seconds; `concurrency` how many may be under way at once (watches
-    are not counted).
+    `timeout` is the longest a request may take once it is sent, in seconds; `concurrency` how many may be under way at
+    once, watches not counted; the others wait for their turn.
     """
 
     def __init__(
