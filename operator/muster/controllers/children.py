@@ -29,7 +29,6 @@ class NotOurs(Exception):  # noqa: N818 - a state of affairs
     def __init__(self, resource: Resource, metadata: ObjectMeta) -> None:
         owner = controller_of(metadata)
         self.owner = f"{owner.kind} {owner.name} with UID {owner.uid}" if owner else "nobody that Muster knows"
-        self.leaving = metadata.deletion_timestamp is not None
         super().__init__(f"{resource.kind} {metadata.name} exists already and belongs to {self.owner}")
 
 
@@ -88,8 +87,8 @@ class Children(Generic[T]):
     async def ensure(self, manifest: Mapping[str, Any], owner_uid: str | None) -> tuple[T, bool]:
         """The object of the manifest's name, created if there is none, and whether this call created it.
 
-        Raises NotOurs when it is there and its managing owner does not have `owner_uid` (None: whoever made it is
-        right), or when it is on its way out.
+        It may be on its way out. Raises NotOurs when its managing owner does not have `owner_uid` (None: whoever made
+        it is right).
         """
         namespace, name = manifest["metadata"].get("namespace"), manifest["metadata"]["name"]
         found, created = self.get(namespace, name), False
@@ -117,13 +116,22 @@ class Children(Generic[T]):
         return patched
 
     async def delete(self, present: T, *, propagation: str | None = None) -> bool:
-        """Delete exactly this object; False when it had gone, or been replaced by another, before."""
+        """Delete exactly this object; False when it had gone, or been replaced by another, before.
+
+        Raises Conflict when it is still there: then the refusal was not about its UID.
+        """
         meta = present.metadata
         try:
             left = await self._client.delete(
                 self.resource, meta.namespace, meta.name, uid=meta.uid, propagation=propagation, decode=self._decode
             )
-        except (NotFound, Conflict):
+        except NotFound:
+            self._hide(meta)
+            return False
+        except Conflict:
+            found = await self.read(meta.namespace, meta.name)
+            if found is not None and found.metadata.uid == meta.uid:
+                raise
             self._hide(meta)
             return False
         if left is None:

@@ -50,12 +50,6 @@ class QueueReconciler:
         self._context = context
         context.pod_groups.informer.add_index(QUEUE_INDEX, lambda pod_group: [queue_of(pod_group)])
 
-    async def create_built_in(self) -> None:
-        """Create `root` and `default` where they are missing."""
-        for name, spec in _BUILT_IN.items():
-            if self._context.queues.get(None, name) is None:
-                await self._create(name, spec)
-
     async def reconcile(self, key: str) -> Requeue | None:
         """Look at the queue of this name."""
         queue = self._context.queues.get(None, key)

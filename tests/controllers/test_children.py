@@ -1,0 +1,68 @@
+"""What controllers make, as they see it between their own write and the watch's word."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from muster.controllers.children import Children
+from muster.kube.errors import Conflict, NotFound
+from muster.kube.informer import Informer
+from muster.kube.objects import ObjectMeta, Pod
+from muster.kube.resource import PODS
+
+
+class Server:
+    """An API server that has at most one pod and refuses to delete with the error given."""
+
+    def __init__(self, refusal: Exception, present: Pod | None) -> None:
+        self.refusal, self.present = refusal, present
+
+    async def delete(self, *_: Any, **__: Any) -> None:
+        raise self.refusal
+
+    async def get(self, *_: Any, **__: Any) -> Pod:
+        if self.present is None:
+            raise NotFound(404, "NotFound", "no such pod")
+        return self.present
+
+
+def pod(uid: str = "1", version: str = "7") -> Pod:
+    return Pod(metadata=ObjectMeta(name="head", namespace="default", uid=uid, resource_version=version))
+
+
+def children(server: Server) -> Children[Pod]:
+    informer: Informer[Pod] = Informer(server, PODS, Pod)  # type: ignore[arg-type]
+    informer.record(pod())
+    return Children(server, PODS, Pod, informer)  # type: ignore[arg-type]
+
+
+GONE = NotFound(404, "NotFound", "no such pod")
+CONFLICT = Conflict(409, "Conflict", "a webhook, or another precondition than the UID")
+
+
+@pytest.mark.parametrize(
+    ("refusal", "present", "seen"),
+    [
+        pytest.param(GONE, None, None, id="gone before"),
+        pytest.param(CONFLICT, None, None, id="gone since"),
+        pytest.param(CONFLICT, pod(uid="2", version="9"), "2", id="replaced by another"),
+    ],
+)
+async def test_what_is_gone_or_replaced_is_not_seen_any_more(
+    refusal: Exception, present: Pod | None, seen: str | None
+) -> None:
+    pods = children(Server(refusal, present))
+    assert await pods.delete(pod()) is False
+    found = pods.get("default", "head")
+    assert (found and found.metadata.uid) == seen
+
+
+async def test_a_delete_that_is_refused_while_the_object_stays_is_no_delete() -> None:
+    pods = children(Server(CONFLICT, pod(version="8")))
+    with pytest.raises(Conflict):
+        await pods.delete(pod())
+    found = pods.get("default", "head")
+    assert found is not None
+    assert found.metadata.resource_version == "8"
