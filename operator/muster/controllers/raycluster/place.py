@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 from muster.controllers.clock import seconds_of
 from muster.kube.objects import Pod
@@ -25,6 +26,11 @@ def keeps_place_until(pod: Pod) -> float:
     if not is_terminating(pod):
         return math.inf
     return (seconds_of(pod.metadata.deletion_timestamp) or 0.0) + STUCK_SECONDS
+
+
+def not_stuck(pods: Iterable[Pod], now: float) -> list[Pod]:
+    """The pods without those that should have gone by `now` and whose end nobody confirms."""
+    return [pod for pod in pods if not is_terminating(pod) or keeps_place_until(pod) > now]
 
 
 def created(pod: Pod) -> float:

@@ -21,14 +21,17 @@ from muster.controllers.primary import (
 )
 from muster.controllers.raycluster.gang import ensure_gang, has_own_pod_group
 from muster.controllers.raycluster.memory import ClusterMemory
+from muster.controllers.raycluster.place import keeps_place_until, not_stuck
 from muster.controllers.raycluster.pods import ClusterPods
 from muster.controllers.raycluster.services import ensure_services
 from muster.controllers.raycluster.status import report, report_refusal
 from muster.controllers.raycluster.suspend import give_everything_back, suspending_is_recorded
 from muster.controllers.runner import Requeue
+from muster.kube.errors import Forbidden, Invalid
 from muster.kube.resource import QUEUES, RAYCLUSTERS
 from muster.ray.cluster_conditions import ReplicaFailure, Suspension, suspension
 from muster.ray.gang import queue_name
+from muster.ray.pod_health import is_terminating
 from muster.ray.validation import validate_ray_cluster
 
 _NOT_OURS_SECONDS = 10.0
@@ -63,10 +66,11 @@ class RayClusterReconciler:
                 self._context.say(cluster, "Warning", reason, str(problem), "Validate")
             await report_refusal(self._context, raw, problems)
             return None
-        where = suspension(cluster, self._context.pods.owned_by(cluster.metadata.uid))
+        pods = not_stuck(self._context.pods.owned_by(cluster.metadata.uid), self._context.clock.now())
+        where = suspension(cluster, pods)
         if where is not Suspension.NONE:
             await self._suspend(raw, cluster, where)
-            return None
+            return self._when_one_is_stuck(cluster)
         return await self._bring_about(key, raw, cluster)
 
     async def _suspend(self, raw: Raw, cluster: RayCluster, where: Suspension) -> None:
@@ -77,6 +81,13 @@ class RayClusterReconciler:
         # Pods that go, and the status written here, are changes that bring the cluster back.
         if failure is not None:
             raise failure[1]
+
+    def _when_one_is_stuck(self, cluster: RayCluster) -> Requeue | None:
+        """When the first of the pods that go counts as gone; a suspension must not wait for ever for a dead node."""
+        now = self._context.clock.now()
+        going = [pod for pod in self._context.pods.owned_by(cluster.metadata.uid) if is_terminating(pod)]
+        ends = [end for end in map(keeps_place_until, going) if end > now]
+        return Requeue(min(ends) - now) if ends else None
 
     async def _bring_about(self, key: str, raw: Raw, cluster: RayCluster) -> Requeue | None:
         try:
@@ -91,6 +102,11 @@ class RayClusterReconciler:
             self._context.say(cluster, "Warning", "NameTaken", str(conflict), "Create")
             await report(self._context, raw, cluster, ReplicaFailure("FailedCreateHeadPod", str(conflict)))
             return Requeue(_NOT_OURS_SECONDS)
+        except (Invalid, Forbidden) as refusal:
+            message = f"The API server refuses what the RayCluster needs: {refusal.message}"
+            self._context.say(cluster, "Warning", "FailedToReconcile", message, "Reconcile")
+            await report(self._context, raw, cluster, ReplicaFailure("FailedCreateHeadPod", message))
+            raise
         gang = membership(self._context, cluster)
         outcome = await ClusterPods(self._context, cluster, self._memory(key, cluster), gang).bring_about()
         await report(self._context, raw, cluster, outcome.failure)

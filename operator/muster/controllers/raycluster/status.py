@@ -11,6 +11,7 @@ from muster.api.raycluster import RayCluster
 from muster.controllers.clock import timestamp
 from muster.controllers.context import Context
 from muster.controllers.primary import Raw, in_words, invalid_reason, write_status
+from muster.controllers.raycluster.place import not_stuck
 from muster.controllers.raycluster.services import observed_head_service
 from muster.kube.resource import RAYCLUSTERS
 from muster.ray.cluster_conditions import REPLICA_FAILURE, ReplicaFailure
@@ -21,7 +22,7 @@ async def report(context: Context, raw: Raw, cluster: RayCluster, failure: Repli
     """Write what the cluster's pods and service amount to; return the cluster as it is stored then."""
     status = cluster_status(
         cluster,
-        context.pods.owned_by(cluster.metadata.uid),
+        not_stuck(context.pods.owned_by(cluster.metadata.uid), context.clock.now()),
         observed_head_service(context, cluster),
         now=datetime.fromtimestamp(context.clock.now(), UTC),
         failure=failure,
