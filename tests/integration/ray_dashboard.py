@@ -64,6 +64,7 @@ class RayDashboards:
         self.submissions: list[tuple[str, str]] = []
         self.stops: list[str] = []
         self.down = False
+        self.takes_jobs = True
         self.port = 0
 
     def address(self, dashboard: Dashboard) -> str:
@@ -110,6 +111,8 @@ class RayDashboards:
     async def _submit(self, request: web.Request) -> web.Response:
         body = await request.json()
         service, submission_id = request.match_info["service"], body["submission_id"]
+        if not self.takes_jobs:
+            return web.Response(status=500, text="no agent is available")
         self.submissions.append((service, submission_id))
         if (service, submission_id) in self.runs:
             return web.Response(status=500, text="Please use a different submission_id.")

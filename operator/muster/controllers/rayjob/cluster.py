@@ -14,6 +14,7 @@ from muster.controllers.rayjob.look import Look
 from muster.ray import labels, names
 from muster.ray.owner import owner_reference
 from muster.ray.services import dashboard_port, head_ports
+from muster.ray.validation import validate_ray_cluster
 
 READY = "ready"
 
@@ -72,21 +73,27 @@ def is_the_jobs(look: Look, cluster: ObservedRayCluster) -> bool:
     return controlled_by(cluster.metadata, look.job.metadata.uid)
 
 
-def model(cluster: ObservedRayCluster) -> RayCluster:
-    """The cluster in full. Raises MalformedResource."""
+def model(look: Look, cluster: ObservedRayCluster) -> RayCluster:
+    """The cluster in full; one that was edited into what can't work is taken as it was made, for so its pods stay.
+
+    Raises MalformedResource or ValueError when the job's own spec has become of no use as well.
+    """
     meta = cluster.metadata
-    return RayCluster.parse(
-        {
-            "metadata": {
-                "name": meta.name,
-                "namespace": meta.namespace,
-                "uid": meta.uid,
-                "labels": meta.labels,
-                "annotations": meta.annotations,
-            },
-            "spec": cluster.spec,
-        }
-    )
+    metadata = {
+        "name": meta.name,
+        "namespace": meta.namespace,
+        "uid": meta.uid,
+        "labels": meta.labels,
+        "annotations": meta.annotations,
+    }
+    try:
+        found = RayCluster.parse({"metadata": metadata, "spec": cluster.spec})
+    except MalformedResource:
+        pass
+    else:
+        if not validate_ray_cluster(found):
+            return found
+    return RayCluster.parse({"metadata": metadata, "spec": manifest(look.job, meta.name)["spec"]})
 
 
 def status_copy(cluster: ObservedRayCluster) -> RayClusterStatus | None:

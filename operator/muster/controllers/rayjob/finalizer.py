@@ -6,6 +6,8 @@ good, `kubectl patch rayjob NAME --type=merge -p '{"metadata":{"finalizers":null
 
 from __future__ import annotations
 
+import logging
+
 from muster.api.rayjob import JobDeploymentStatus, RayJob
 from muster.controllers.context import Context
 from muster.controllers.primary import Raw
@@ -15,6 +17,8 @@ from muster.kube.errors import NotFound
 from muster.kube.resource import RAYJOBS
 from muster.ray.labels import RAYJOB_FINALIZER
 
+logger = logging.getLogger(__name__)
+
 
 async def hold_finalizer(look: Look) -> None:
     """A Ray job may run from now on."""
@@ -23,12 +27,25 @@ async def hold_finalizer(look: Look) -> None:
         await look.patch_metadata({"finalizers": [*finalizers, RAYJOB_FINALIZER]})
 
 
+def holds_finalizer(look: Look) -> bool:
+    """Whether a Ray job of this RayJob may still run."""
+    return RAYJOB_FINALIZER in (look.job.metadata.finalizers or [])
+
+
 async def drop_finalizer(look: Look) -> None:
     """No Ray job of this RayJob runs any more."""
-    finalizers = look.job.metadata.finalizers or []
-    if RAYJOB_FINALIZER in finalizers:
-        rest = [one for one in finalizers if one != RAYJOB_FINALIZER]
+    if holds_finalizer(look):
+        rest = [one for one in look.job.metadata.finalizers or [] if one != RAYJOB_FINALIZER]
         await look.patch_metadata({"finalizers": rest or None})
+
+
+async def _try_to_stop(look: Look) -> None:
+    """Once, and whatever goes wrong: an object that can't be deleted is worse than a job that its pods' end stops."""
+    try:
+        await stop_ray_job(look)
+    except Exception:
+        meta = look.job.metadata
+        logger.exception("RayJob %s/%s is deleted without its Ray job being stopped", meta.namespace, meta.name)
 
 
 async def let_go(context: Context, raw: Raw, job: RayJob | None) -> None:
@@ -43,7 +60,7 @@ async def let_go(context: Context, raw: Raw, job: RayJob | None) -> None:
     if job is not None:
         look = Look(context, raw, job)
         if look.state == JobDeploymentStatus.RUNNING and not look.ray_status.terminal:
-            await stop_ray_job(look)
+            await _try_to_stop(look)
     rest = [one for one in finalizers if one != RAYJOB_FINALIZER]
     meta = raw["metadata"]
     body = {"metadata": {"finalizers": rest or None, "resourceVersion": meta["resourceVersion"]}}

@@ -9,7 +9,7 @@ from muster.api.rayjob import JobDeploymentStatus, JobStatus
 from muster.controllers.clock import seconds_of
 from muster.controllers.gang import release_pod_group
 from muster.controllers.rayjob import cluster as job_cluster
-from muster.controllers.rayjob.finalizer import drop_finalizer
+from muster.controllers.rayjob.finalizer import drop_finalizer, holds_finalizer
 from muster.controllers.rayjob.gang import keep_gang
 from muster.controllers.rayjob.look import Look
 from muster.controllers.rayjob.stopping import Stop, stop_ray_job
@@ -21,7 +21,7 @@ from muster.controllers.runner import Requeue
 STOP_SECONDS = 60.0
 """How long after the end a Ray job is tried to be stopped."""
 SUBMITTER_SECONDS = 30.0
-"""How long after the end the submitter of a lost job may take to notice."""
+"""How long after the end the submitter of a job that Ray had may take to notice."""
 
 
 async def clean_up(look: Look) -> Requeue | None:
@@ -31,18 +31,29 @@ async def clean_up(look: Look) -> Requeue | None:
 
 
 async def _stop(look: Look) -> Requeue | None:
-    """See to it that nothing of a failed attempt goes on: no Ray job, and no submitter that could start one anew."""
+    """See to it that nothing of a failed attempt goes on: no Ray job, and no submitter that could start one anew.
+
+    The finalizer says that this has not been done yet: so it is tried once also when the time for it has passed, which
+    it may have while the operator was away.
+    """
     ended_at = seconds_of(look.status.end_time) or look.now
+    in_time = look.now < ended_at + STOP_SECONDS
     again = None
-    if look.state == JobDeploymentStatus.FAILED and look.now < ended_at + STOP_SECONDS:
+    if look.state == JobDeploymentStatus.FAILED and (in_time or holds_finalizer(look)):
         lost = look.status.reason == RAY_JOB_LOST
-        if lost or look.ray_status is JobStatus.NEW:
+        may_start = lost or look.ray_status is JobStatus.NEW
+        if may_start:
             again = await _silence_submitter(look)
-        if lost or not look.ray_status.terminal:
-            again = await _stop_ray_job(look) or again
-    if again is None:
-        await drop_finalizer(look)
-    return again
+        if may_start or not look.ray_status.terminal:
+            stopping = await _stop_ray_job(look)
+            if stopping is not None and not may_start:
+                # Its next pod would run the job again on a head that comes back without it.
+                await _silence_submitter(look)
+            again = stopping or again
+    if again is not None and in_time:
+        return again
+    await drop_finalizer(look)
+    return None
 
 
 async def _stop_ray_job(look: Look) -> Requeue | None:
@@ -86,5 +97,5 @@ async def _keep_pod_group(look: Look) -> None:
     cluster = await job_cluster.find(look)
     if cluster is None or not job_cluster.is_the_jobs(look, cluster) or cluster.metadata.deletion_timestamp is not None:
         await release_pod_group(look.context, look.job)
-    else:
-        await keep_gang(look, job_cluster.model(cluster), submitter_to_come=False)
+    elif not look.problems:
+        await keep_gang(look, job_cluster.model(look, cluster), submitter_to_come=False)

@@ -45,7 +45,7 @@ async def initialize(look: Look) -> Requeue | None:
 
 async def _bring_about(look: Look) -> ObservedRayCluster | None:
     cluster = await job_cluster.find(look)
-    await keep_gang(look, job_cluster.model(cluster) if cluster else None, submitter_to_come=True)
+    await keep_gang(look, job_cluster.model(look, cluster) if cluster else None, submitter_to_come=True)
     await ensure_queue(look.context, look.job)
     if cluster is None and await _queue_is_closed(look):
         return None
@@ -65,7 +65,7 @@ async def _queue_is_closed(look: Look) -> bool:
 
 async def _submit(look: Look, cluster: ObservedRayCluster) -> None:
     """The cluster is ready: from here on a Ray job may run."""
-    address = look.context.dashboards.address(job_cluster.dashboard(job_cluster.model(cluster)))
+    address = look.context.dashboards.address(job_cluster.dashboard(job_cluster.model(look, cluster)))
     await hold_finalizer(look)
     if look.job.spec.mode == SubmissionMode.K8S_JOB:
         try:

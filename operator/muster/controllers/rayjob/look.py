@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from muster.api.errors import FieldProblem
 from muster.api.rayjob import JobDeploymentStatus, JobStatus, RayJob, RayJobStatus
-from muster.controllers.clock import seconds_of, timestamp
+from muster.controllers.clock import timestamp
 from muster.controllers.context import Context
 from muster.controllers.primary import Raw, write_status
+from muster.kube.errors import ApiError
 from muster.kube.events import EventType
 from muster.kube.resource import RAYJOBS
 
@@ -22,6 +24,8 @@ class Look:
         self.context = context
         self.raw = raw
         self.job = job
+        self.problems: list[FieldProblem] = []
+        """What is wrong with the spec as it is now."""
 
     @property
     def status(self) -> RayJobStatus:
@@ -65,11 +69,12 @@ class Look:
         """Record an event about the job."""
         self.context.say(self.job, kind, reason, message, action)
 
+    def say_refused(self, refusal: ApiError) -> str:
+        """Tell that the API server will not take an object that the job needs; return the words."""
+        message = f"The API server refuses what the RayJob needs: {refusal.message}"
+        self.say("Warning", "FailedToReconcile", message, "Reconcile")
+        return message
+
     def stamp(self) -> str:
         """Now, as the status has times."""
         return timestamp(self.now)
-
-    def since_start(self, seconds: int) -> float:
-        """The Unix second that lies so long after the start of this attempt."""
-        started = seconds_of(self.status.start_time)
-        return (self.now if started is None else started) + seconds

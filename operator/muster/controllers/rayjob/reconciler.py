@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 
-from muster.api.errors import FieldProblem
 from muster.api.rayjob import JobDeploymentStatus as State
 from muster.api.rayjob import RayJob
 from muster.controllers.children import NotOurs
@@ -77,29 +76,28 @@ class RayJobReconciler:
         return Requeue(0)
 
     async def _step(self, look: Look) -> Requeue | None:
-        problems = validate_ray_job(look.job)
-        if problems and look.state in _REFUSED_IN:
-            return await refuse(look, problems)
-        _tell(look, problems)
+        look.problems = validate_ray_job(look.job)
+        if look.problems and look.state in _REFUSED_IN:
+            return await refuse(look, look.problems)
+        _tell(look)
         step = _STEPS.get(look.state)
         return await step(look) if step is not None else None
 
 
-def _tell(look: Look, problems: list[FieldProblem]) -> None:
-    for problem in problems:
+def _tell(look: Look) -> None:
+    for problem in look.problems:
         look.say("Warning", invalid_reason("RayJob", problem), str(problem), "Validate")
 
 
 async def _wait_for_name(look: Look, conflict: NotOurs) -> Requeue:
     """Something of a former RayJob of this name may still be on its way out: then this ends by itself."""
     look.say("Warning", "NameTaken", str(conflict), "Create")
-    await look.write(message=str(conflict))
+    if look.state == State.INITIALIZING:  # later the message is Ray's, or says how the job ended
+        await look.write(message=str(conflict))
     return Requeue(_NAME_TAKEN_SECONDS)
 
 
 async def _tell_refusal(look: Look, refusal: Invalid | Forbidden) -> None:
-    """The API server will not take an object that the job needs; why is worth the user's knowing."""
-    message = f"The API server refuses what the RayJob needs: {refusal.message}"
-    look.say("Warning", "FailedToReconcile", message, "Reconcile")
+    message = look.say_refused(refusal)
     if look.state == State.INITIALIZING:
         await look.write(message=message)

@@ -6,7 +6,11 @@ leads to a look at once. The cluster is watched: one that goes away under the jo
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
+
+from muster.api.raycluster import RayCluster
 from muster.api.rayjob import JobDeploymentStatus, JobFailedReason, JobStatus, SubmissionMode
+from muster.controllers.children import NotOurs
 from muster.controllers.clock import seconds_of
 from muster.controllers.context import ObservedRayCluster
 from muster.controllers.rayjob import cluster as job_cluster
@@ -18,6 +22,7 @@ from muster.controllers.rayjob.look import Look
 from muster.controllers.rayjob.submitter import Submitter, ensure_submitter, observe
 from muster.controllers.rayjob.verdict import Complete, Fail, Missing, Sight, Silent, Stay, Submit, judge
 from muster.controllers.runner import Requeue
+from muster.kube.errors import Forbidden, Invalid
 from muster.ray.job_info import JobInfo
 from muster.ray.jobs_api import JobNotFound, RayApiError, RayJobsClient, SubmissionRefused
 from muster.ray.submitter import submission
@@ -51,10 +56,9 @@ def _goes_away(look: Look, cluster: ObservedRayCluster) -> bool:
 
 
 async def _look_after(look: Look, cluster: ObservedRayCluster) -> None:
-    model = job_cluster.model(cluster)
+    model = job_cluster.model(look, cluster)
     submitter = observe(look)
-    await keep_gang(look, model, submitter_to_come=not submitter.ended)
-    await ensure_head_service(look, model)
+    await _keep_up(look, model, submitter)
     dashboard = job_cluster.dashboard(model)
     async with look.context.dashboards.connect(dashboard) as ray:
         answer = None if look.ray_status.terminal else await _ask(look, ray)
@@ -69,6 +73,23 @@ async def _look_after(look: Look, cluster: ObservedRayCluster) -> None:
             await complete(look, **changes)
         case Stay(changes):
             await look.write(**changes, ray_cluster_status=job_cluster.status_copy(cluster))
+
+
+async def _keep_up(look: Look, cluster: RayCluster, submitter: Submitter) -> None:
+    """Keep gang and service as they should be. A bad edit of the spec changes nothing that has been begun."""
+    if not look.problems:
+        await _in_passing(look, keep_gang(look, cluster, submitter_to_come=not submitter.ended))
+    await _in_passing(look, ensure_head_service(look, cluster))
+
+
+async def _in_passing(look: Look, work: Awaitable[None]) -> None:
+    """Do what serves the job; that it is refused is told, and keeps nobody from seeing how the job ends."""
+    try:
+        await work
+    except NotOurs as conflict:
+        look.say("Warning", "NameTaken", str(conflict), "Create")
+    except (Invalid, Forbidden) as refusal:
+        look.say_refused(refusal)
 
 
 async def _ask(look: Look, ray: RayJobsClient) -> JobInfo | Missing | Silent:
@@ -107,7 +128,15 @@ async def _hand_over(look: Look, ray: RayJobsClient) -> None:
     except SubmissionRefused as refusal:
         await fail(look, JobFailedReason.SUBMISSION_FAILED, f"Ray refuses the job: {refusal.message}")
     except RayApiError as error:
-        if look.status.job_status_check_failure_start_time is None:
-            await look.write(message=str(error), job_status_check_failure_start_time=look.stamp())
+        await _not_taken(look, error)
     else:
         await look.write(job_status=JobStatus.PENDING.value, message=None, job_status_check_failure_start_time=None)
+
+
+async def _not_taken(look: Look, error: RayApiError) -> None:
+    """Ray may take the job later; how long that is waited for counts from when it gave its last answer of use."""
+    since, timeout = look.status.job_status_check_failure_start_time, look.context.options.status_check_timeout
+    if since is None:
+        await look.write(message=str(error), job_status_check_failure_start_time=look.stamp())
+    elif look.now >= (seconds_of(since) or 0.0) + timeout:
+        await fail(look, JobFailedReason.SUBMISSION_FAILED, f"Ray has not taken the job for {timeout:.0f} s: {error}")

@@ -31,7 +31,7 @@ async def stop_ray_job(look: Look) -> Stop | JobStatus:
     if cluster is None or not look.status.job_id:
         return Stop.GONE
     try:
-        dashboard = job_cluster.dashboard(job_cluster.model(cluster))
+        dashboard = job_cluster.dashboard(job_cluster.model(look, cluster))
         async with look.context.dashboards.connect(dashboard) as ray:
             info = await ray.get(look.status.job_id)
             if info.status.terminal:

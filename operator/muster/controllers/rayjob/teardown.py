@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from muster.controllers.children import controller_of
 from muster.controllers.gang import release_pod_group
 from muster.controllers.raycluster.place import keeps_place_until
 from muster.controllers.rayjob import cluster as job_cluster
@@ -12,7 +13,8 @@ from muster.controllers.rayjob.finalizer import drop_finalizer
 from muster.controllers.rayjob.look import Look
 from muster.controllers.rayjob.submitter import delete_submitter
 from muster.controllers.runner import Requeue
-from muster.kube.resource import PODS
+from muster.kube.objects import Pod
+from muster.kube.resource import PODS, RAYCLUSTERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,5 +61,12 @@ def _pods_until(look: Look) -> list[float]:
     if not name:
         return []
     look.context.job_interests.add(f"{namespace}/{look.job.metadata.name}", PODS, f"{namespace}/{name}")
-    ends = [keeps_place_until(pod) for pod in look.context.pods_labelled(namespace, name)]
+    pods = [pod for pod in look.context.pods_labelled(namespace, name) if _is_made_by(pod, name)]
+    ends = [keeps_place_until(pod) for pod in pods]
     return [end for end in ends if end > look.now]
+
+
+def _is_made_by(pod: Pod, ray_cluster: str) -> bool:
+    """Whether the pod goes when the cluster does. One that only carries the label, or was orphaned, need not go."""
+    owner = controller_of(pod.metadata)
+    return owner is not None and (owner.kind, owner.name) == (RAYCLUSTERS.kind, ray_cluster)

@@ -1,0 +1,143 @@
+"""What goes wrong beside a RayJob does not keep it from its end, nor its end from being carried out."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from muster.controllers.clock import timestamp
+from muster.kube.config import Connection
+from muster.kube.resource import JOBS, PODS, RAYCLUSTERS, RAYJOBS, SERVICES
+from tests.integration.observed import Observed
+from tests.integration.operators import Operator, eventually
+from tests.integration.ray_dashboard import RayDashboards
+from tests.integration.ray_manifests import ray_job, template, worker_group
+from tests.integration.stand_ins import StandIns
+
+pytest_plugins = ("tests.integration.controller_fixtures",)
+
+LONG_AGO = 1_700_000_000.0
+
+
+@pytest.fixture
+async def impatient_operator(
+    connection: Connection, namespace: str, dashboards: RayDashboards, stand_ins: StandIns
+) -> AsyncIterator[Operator]:
+    async with Operator(connection, namespace, dashboards, status_check_timeout=1.0) as operator:
+        yield operator
+
+
+async def runs(seen: Observed) -> dict[str, Any]:
+    job = await seen.until(
+        RAYJOBS, "demo", lambda job: (job.get("status") or {}).get("jobStatus") == "RUNNING", "the job runs in Ray"
+    )
+    return dict(job["status"])
+
+
+async def start(seen: Observed, entrypoint: str = "run", **spec: Any) -> dict[str, Any]:
+    await seen.api.create(RAYJOBS, seen.namespace, ray_job("demo", entrypoint, **spec))
+    return await runs(seen)
+
+
+async def ended(seen: Observed, operator: Operator, **status: Any) -> None:
+    """The operator dies just after it has written that the job failed, and comes back."""
+    await operator.kill()
+    body = {"status": {"jobDeploymentStatus": "Failed", "failed": 1, **status}}
+    await seen.api.patch(RAYJOBS, seen.namespace, "demo", body, subresource="status")
+    await operator.start()
+
+
+async def let_go(seen: Observed) -> None:
+    await seen.until(RAYJOBS, "demo", lambda job: not job["metadata"].get("finalizers"), "the finalizer is gone")
+
+
+async def test_a_service_of_somebody_else_does_not_keep_a_job_from_its_end(seen: Observed, operator: Operator) -> None:
+    service = {"metadata": {"name": "demo-head-svc"}, "spec": {"ports": [{"port": 80}], "clusterIP": "None"}}
+    await seen.api.create(SERVICES, seen.namespace, {"apiVersion": "v1", "kind": "Service", **service})
+    await seen.api.create(RAYJOBS, seen.namespace, ray_job("demo"))
+    status = await seen.job_state("demo", "Complete")
+    assert "demo-head-svc" in await seen.event("NameTaken")
+    assert status["message"] == "the job is SUCCEEDED"
+
+
+async def test_a_cluster_edited_into_nonsense_does_not_keep_a_job_from_its_end(
+    seen: Observed, operator: Operator, dashboards: RayDashboards
+) -> None:
+    status = await start(seen)
+    bad = {"workerGroupSpecs": [worker_group(template=template(cpu="lots"))]}
+    await seen.api.patch(RAYCLUSTERS, seen.namespace, status["rayClusterName"], {"spec": bad})
+    await seen.event("InvalidRayClusterSpec", "requests")
+    dashboards.run_of(status["jobId"]).end("SUCCEEDED")
+    await seen.job_state("demo", "Complete")
+
+
+async def test_a_bad_edit_of_a_running_job_is_told_and_ray_is_still_listened_to(
+    seen: Observed, operator: Operator, dashboards: RayDashboards, stand_ins: StandIns
+) -> None:
+    status = await start(seen)
+    stand_ins.submitters_run = False
+    await seen.api.patch(RAYJOBS, seen.namespace, "demo", {"spec": {"submitterPodTemplate": template(cpu="lots")}})
+    await seen.event("InvalidRayJobSpec", "spec.submitterPodTemplate")
+    dashboards.run_of(status["jobId"]).end("SUCCEEDED")
+    await seen.until(RAYJOBS, "demo", lambda job: job["status"]["jobStatus"] == "SUCCEEDED", "Ray's word is stored")
+
+
+async def test_ray_is_told_to_stop_however_long_the_operator_was_away(
+    seen: Observed, operator: Operator, dashboards: RayDashboards
+) -> None:
+    status = await start(seen, submissionMode="HTTPMode")
+    await ended(seen, operator, reason="DeadlineExceeded", endTime=timestamp(LONG_AGO))
+    await let_go(seen)
+    assert dashboards.stops == [status["jobId"]]
+
+
+async def test_a_submitter_that_could_run_a_job_again_whose_head_was_silent_is_removed(
+    seen: Observed, operator: Operator, dashboards: RayDashboards, stand_ins: StandIns
+) -> None:
+    await start(seen)
+    stand_ins.submitters_run = False
+    dashboards.down = True
+    await ended(seen, operator, reason="JobStatusCheckTimeoutExceeded", endTime=timestamp(LONG_AGO))
+    await seen.gone(JOBS)
+    await let_go(seen)
+
+
+async def test_a_dashboard_that_never_takes_the_job_fails_it(
+    seen: Observed, impatient_operator: Operator, dashboards: RayDashboards
+) -> None:
+    dashboards.takes_jobs = False
+    await seen.api.create(RAYJOBS, seen.namespace, ray_job("demo", submissionMode="HTTPMode"))
+    status = await seen.job_state("demo", "Failed")
+    assert status["reason"] == "SubmissionFailed"
+    assert "no agent" in status["message"]
+
+
+async def test_nothing_that_a_dashboard_does_keeps_a_deleted_job(
+    seen: Observed, operator: Operator, dashboards: RayDashboards, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await start(seen)
+
+    def broken(*_: object) -> None:
+        raise RuntimeError("nobody has thought of this")
+
+    monkeypatch.setattr(dashboards, "connect", broken)
+    await seen.api.delete(RAYJOBS, seen.namespace, "demo")
+    await seen.gone(RAYJOBS, RAYCLUSTERS)
+
+
+async def test_a_retry_does_not_wait_for_pods_that_only_carry_the_clusters_label(
+    seen: Observed, operator: Operator, dashboards: RayDashboards
+) -> None:
+    status = await start(seen, submissionMode="HTTPMode", backoffLimit=1)
+    metadata = {"name": "orphan", "labels": {"ray.io/cluster": status["rayClusterName"], "ray.io/group": "none"}}
+    orphan = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, **template()}
+    await seen.api.create(PODS, seen.namespace, orphan)
+    dashboards.run_of(status["jobId"]).end("FAILED")
+
+    async def again() -> bool:
+        return len(dashboards.submissions) == 2
+
+    await eventually(again, "the second attempt runs")
+    assert "orphan" in await seen.names(PODS)
