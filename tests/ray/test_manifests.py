@@ -72,6 +72,8 @@ def test_a_pod_that_names_its_node_is_accepted_because_it_is_not_gated(api: ApiA
         {"serviceType": "LoadBalancer"},
         {"headService": {"metadata": {"name": "mine"}, "spec": {"ports": [{"port": 80, "name": "web"}]}}},
         {"headService": {"spec": {"type": "NodePort", "ports": [{"port": 8265}]}}},
+        {"template": template(ports=[{"name": "prom", "containerPort": 8080}, {"containerPort": 8265}])},
+        {"template": template(ports=[{"name": "a", "containerPort": 5}, {"name": "dashboard", "containerPort": 5}])},
         {"headService": {"spec": {"clusterIP": "None", "ports": [{"port": 6379, "name": "x", "protocol": "TCP"}]}}},
     ],
 )
@@ -93,6 +95,8 @@ def test_services_are_accepted(api: ApiAccess, head_group: dict[str, Any]) -> No
         {"submitterPodTemplate": template(spec={"nodeSelector": {"a": "b"}, "restartPolicy": "OnFailure"})},
         {"submitterPodTemplate": template(command=["sh", "-c", "x"], resources=limits(cpu=1))},
         {"submitterPodTemplate": template(resources={"requests": {"memory": "1Gi"}})},
+        {"submitterPodTemplate": {"metadata": None, "spec": {"containers": None, "restartPolicy": None}}},
+        {"submitterPodTemplate": template(spec={"restartPolicy": "", "automountServiceAccountToken": None})},
     ],
 )
 def test_the_submitters_job_is_accepted(api: ApiAccess, spec: dict[str, Any]) -> None:
