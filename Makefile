@@ -42,13 +42,13 @@ imports: $(STAMP)
 	$(BIN)/lint-imports --no-cache
 
 unit: $(STAMP)
-	$(BIN)/pytest -n 2 -q -m "not control_plane and not node and not ray and not host"
+	$(BIN)/pytest -n 2 -q --durations=8 -m "not control_plane and not node and not ray and not host"
 
 integration: $(STAMP) ## tests on a real API server and a real Ray
-	$(BIN)/pytest -n 2 -q -m "(control_plane or ray or host) and not node"
+	$(BIN)/pytest -n 2 --dist loadgroup -q --durations=8 -m "(control_plane or ray or host) and not node"
 
 e2e: $(STAMP) ## end-to-end tests on kind, or with CLUSTER=current on the cluster that KUBECONFIG names
-	$(BIN)/pytest -q -m node --cluster=$(CLUSTER) tests/e2e
+	$(BIN)/pytest -q --durations=0 --durations-min=5 -m node --cluster=$(CLUSTER) tests/e2e
 
 format: $(STAMP) ## rewrite the code as the linter wants it
 	$(BIN)/ruff check --fix .
