@@ -9,8 +9,10 @@ command line under it is ours: pids are used again, and PID 1 may reap late.
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -31,14 +33,16 @@ def run(
     cwd: Path | None = None,
     environment: Mapping[str, str] | None = None,
     input_text: str | None = None,
+    whole: bool = False,
 ) -> str:
     """Run a command to its end and return its standard output; `environment` is added to this process's own.
 
-    The command and its children are killed if this call is interrupted. Raises CommandFailedError.
+    The command and its children are killed if this call is interrupted, the command also when this process is killed;
+    with `whole` it is left to end, because half of it would do harm. Raises CommandFailedError.
     """
     words = [str(word) for word in command]
     with subprocess.Popen(
-        words,
+        words if whole else [*_dies_with_us(), *words],
         cwd=cwd,
         env={**os.environ, **(environment or {})},
         stdin=subprocess.PIPE if input_text is not None else subprocess.DEVNULL,
@@ -50,6 +54,9 @@ def run(
         try:
             output, errors = child.communicate(input_text)
         except BaseException:
+            if whole:
+                child.communicate()
+                raise
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(child.pid, signal.SIGKILL)
             raise
@@ -57,6 +64,13 @@ def run(
         last = "\n".join((errors or output).strip().splitlines()[-15:])
         raise CommandFailedError(f"{' '.join(words)[:400]} ended with status {child.returncode}:\n{last}")
     return output
+
+
+@functools.cache
+def _dies_with_us() -> tuple[str, ...]:
+    """What in front of a command has the kernel kill it when we die; nothing where util-linux lacks it."""
+    setpriv = shutil.which("setpriv")
+    return (setpriv, "--pdeathsig", "KILL", "--") if setpriv else ()
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -53,6 +54,31 @@ def test_an_interrupted_command_takes_its_children_along(tmp_path: Path) -> None
         run(["sh", "-c", script])
     interrupter.join()
     until(lambda: not alive(int(file.read_text())))
+
+
+def test_a_command_does_not_outlive_a_killed_owner(tmp_path: Path) -> None:
+    file = tmp_path / "pid"
+    script = f"echo $$ > {file}.new; mv {file}.new {file}; exec sleep 1000"
+    code = f"from tests.cluster.process import run; run(['sh', '-c', {script!r}])"
+    with subprocess.Popen([sys.executable, "-c", code], cwd=Path(__file__).parents[2]) as owner:
+        until(file.exists)
+        owner.kill()
+    until(lambda: not alive(int(file.read_text())))
+
+
+def test_a_command_that_must_not_be_cut_short_ends_by_itself(tmp_path: Path) -> None:
+    main, started, done = threading.main_thread().ident or 0, tmp_path / "started", tmp_path / "done"
+
+    def interrupt() -> None:
+        until(started.exists)
+        signal.pthread_kill(main, signal.SIGINT)
+
+    interrupter = threading.Thread(target=interrupt)
+    interrupter.start()
+    with pytest.raises(KeyboardInterrupt):
+        run(["sh", "-c", f"touch {started}; sleep 0.3; touch {done}"], whole=True)
+    interrupter.join()
+    assert done.exists()
 
 
 def test_a_background_program_can_be_found_at_once_and_stopped(tmp_path: Path) -> None:

@@ -74,7 +74,8 @@ def install_packages(steps: Steps) -> None:
         require([packages, missing_root()])
     with steps.step(f"Installing what is missing {packages.what}"):
         run(["apt-get", "--quiet", "update"])
-        run(packages.fix.split(), environment={"DEBIAN_FRONTEND": "noninteractive"})
+        # Cut short, it would leave the machine with packages that are half configured.
+        run(packages.fix.split(), environment={"DEBIAN_FRONTEND": "noninteractive"}, whole=True)
 
 
 def _can_install() -> bool:
