@@ -104,6 +104,19 @@ async def test_a_submitter_that_could_run_a_job_again_whose_head_was_silent_is_r
     await let_go(seen)
 
 
+async def test_a_submitter_that_looks_for_a_cluster_that_is_gone_is_removed(
+    seen: Observed, operator: Operator, stand_ins: StandIns
+) -> None:
+    status = await start(seen)
+    stand_ins.submitters_run = False
+    # Its first pod has given up; the next one would look for minutes.
+    await seen.api.patch(JOBS, seen.namespace, "demo", {"status": {"failed": 1}}, subresource="status")
+    await seen.api.delete(RAYCLUSTERS, seen.namespace, status["rayClusterName"])
+    assert (await seen.job_state("demo", "Failed"))["reason"] == "RayClusterLost"
+    await seen.gone(JOBS)
+    await let_go(seen)
+
+
 async def test_a_dashboard_that_never_takes_the_job_fails_it(
     seen: Observed, impatient_operator: Operator, dashboards: RayDashboards
 ) -> None:

@@ -12,6 +12,7 @@ from muster.controllers.rayjob import cluster as job_cluster
 from muster.controllers.rayjob.finalizer import drop_finalizer, holds_finalizer
 from muster.controllers.rayjob.gang import keep_gang
 from muster.controllers.rayjob.look import Look
+from muster.controllers.rayjob.running import RAY_CLUSTER_LOST
 from muster.controllers.rayjob.stopping import Stop, stop_ray_job
 from muster.controllers.rayjob.submitter import delete_submitter, find_submitter, submitter_of
 from muster.controllers.rayjob.teardown import delete_cluster
@@ -40,7 +41,7 @@ async def _stop(look: Look) -> Requeue | None:
     in_time = look.now < ended_at + STOP_SECONDS
     again = None
     if look.state == JobDeploymentStatus.FAILED and (in_time or holds_finalizer(look)):
-        lost = look.status.reason == RAY_JOB_LOST
+        lost = look.status.reason in (RAY_JOB_LOST, RAY_CLUSTER_LOST)
         may_start = lost or look.ray_status is JobStatus.NEW
         if may_start:
             again = await _silence_submitter(look)
