@@ -92,6 +92,8 @@ class StandIns:
             try:
                 info = await ray.get(submission_id)
             except JobNotFound:
+                if not self.submitters_run:  # told to stop while this one was looking
+                    return
                 await ray.submit(Submission.from_json(env["MUSTER_SUBMISSION"], submission_id))
                 return
         if info.status.terminal:
