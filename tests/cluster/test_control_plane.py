@@ -24,6 +24,9 @@ from tests.cluster.process import background_programs
 PODS = "/api/v1/namespaces/{}/pods"
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 
+# Each of them starts one, also where no fixture says so.
+pytestmark = pytest.mark.control_plane
+
 
 def pod(name: str, **spec: Any) -> dict[str, Any]:
     container = {"name": "main", "image": "localhost/busybox:1"}
