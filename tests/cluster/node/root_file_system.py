@@ -16,7 +16,6 @@ from tests.cluster.cache import Cache
 from tests.cluster.process import run
 from tests.cluster.progress import Steps
 
-
 _RECIPE = "1"
 _QUIET: Mapping[str, str] = {"DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C.UTF-8"}
 _SUPERFLUOUS = ("var/cache/apt", "var/lib/apt/lists", "usr/share/doc", "usr/share/man", "usr/share/locale", "var/log")
@@ -71,6 +70,7 @@ def chroot(root: Path, *command: str) -> str:
 def _minimal_root(cache: Cache, steps: Steps) -> Path:
     def build(folder: Path) -> None:
         with steps.step(f"Installing a minimal Debian {versions.DEBIAN}"):
+            # From debootstrap's own default mirror.
             run(["debootstrap", "--variant=minbase", versions.DEBIAN, folder], environment=_QUIET)
 
     return cache.entry("minimal-root", versions.DEBIAN, _RECIPE, build=build)
