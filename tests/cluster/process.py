@@ -93,7 +93,7 @@ class Background:
             command = json.loads((self.state / f"{self.name}.command").read_text())
         except (FileNotFoundError, ValueError):
             return None
-        return pid if _command_line(pid)[-len(command) :] == command else None
+        return pid if command_line(pid)[-len(command) :] == command else None
 
     def stop(self, number: signal.Signals = signal.SIGTERM, *, grace: float = 10.0) -> None:
         """Signal the program's whole session group, kill it after `grace` seconds, and wait until it is gone."""
@@ -177,7 +177,7 @@ def stop_all(programs: Iterable[Background], number: signal.Signals = signal.SIG
             stack.callback(program.stop, number, grace=grace)
 
 
-def _command_line(pid: int) -> list[str]:
+def command_line(pid: int) -> list[str]:
     """Return the arguments of a live process; empty for none and for a zombie."""
     for _ in range(100):
         try:

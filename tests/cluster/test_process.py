@@ -11,7 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.cluster.process import Background, CommandFailedError, background_programs, run, start, stop_all
+from tests.cluster.process import (
+    Background,
+    CommandFailedError,
+    background_programs,
+    command_line,
+    run,
+    start,
+    stop_all,
+)
 
 IGNORES_TERM = ["/bin/sh", "-c", "trap '' TERM; echo deaf; while :; do sleep 0.05; done"]
 
@@ -24,10 +32,7 @@ def until(holds: Callable[[], bool]) -> None:
 
 
 def alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes() != b""
-    except OSError:
-        return False
+    return bool(command_line(pid))
 
 
 def test_a_command_returns_its_output() -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.cluster.cache import Cache
-from tests.cluster.process import background_programs, start
+from tests.cluster.process import background_programs, command_line, start
 from tests.cluster.runs import Runs, default_root
 
 _OWNER = """
@@ -48,10 +48,7 @@ def another_owner(tmp_path: Path, how: str) -> Iterator[tuple[subprocess.Popen[s
 
 
 def alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes() != b""
-    except OSError:
-        return False
+    return bool(command_line(pid))
 
 
 def test_nothing_is_left_after_a_run(runs: Runs) -> None:
