@@ -96,16 +96,11 @@ class Background:
         return pid if command_line(pid)[-len(command) :] == command else None
 
     def stop(self, number: signal.Signals = signal.SIGTERM, *, grace: float = 10.0) -> None:
-        """Signal the program's whole session group, kill it after `grace` seconds, and wait until it is gone."""
-        pid = self.pid
-        if pid is None:
-            return
-        _signal_group(pid, number)
-        if not self._gone_within(pid, grace):
-            _signal_group(pid, signal.SIGKILL)
-            if not self._gone_within(pid, 10.0):
-                raise TimeoutError(f"{self.name} (pid {pid}) survives SIGKILL")
-        (self.state / f"{self.name}.pid").unlink(missing_ok=True)
+        """Signal the program's whole session group, kill it after `grace` seconds, and wait until it is gone.
+
+        Gone means that the last of its threads is: its ports and files are free then.
+        """
+        stop_all([self], number, grace=grace)
 
     def last_lines(self, count: int = 15) -> str:
         """Return the end of the log, for an error message."""
@@ -113,15 +108,37 @@ class Background:
             return ""
         return "\n".join(self.log.read_text(errors="replace").splitlines()[-count:])
 
-    def _gone_within(self, pid: int, seconds: float) -> bool:
+
+@dataclass(frozen=True)
+class _Process:
+    """A process that a pid alone does not tell from the next one with that number."""
+
+    pid: int
+    started: str
+
+    @classmethod
+    def of(cls, program: Background) -> _Process | None:
+        """The program's process, None when it does not run."""
+        pid = program.pid
+        fields = _stat(pid) if pid is not None else None
+        return cls(pid, fields[_STARTED]) if pid is not None and fields is not None else None
+
+    def gone_within(self, seconds: float) -> bool:
+        """Wait until it is gone; False if it is still there after `seconds`."""
         deadline = time.monotonic() + seconds
-        while self.pid is not None:
+        while not self._is_gone():
             if time.monotonic() > deadline:
                 return False
-            _reap(pid)
             time.sleep(0.01)
-        _reap(pid)
         return True
+
+    def _is_gone(self) -> bool:
+        _reap(self.pid)
+        fields = _stat(self.pid)
+        if fields is None or fields[_STARTED] != self.started:
+            return True
+        # The first thread is a zombie before the others have ended, and they hold the process's sockets until then.
+        return fields[_STATE] in "ZX" and _threads(self.pid) <= 1
 
 
 def start(
@@ -167,14 +184,21 @@ def background_programs(state: Path) -> list[Background]:
 
 def stop_all(programs: Iterable[Background], number: signal.Signals = signal.SIGTERM, *, grace: float = 10.0) -> None:
     """Signal all programs at once, then wait for each; every one is tried even if another will not go."""
-    programs = list(programs)
-    for program in programs:
-        pid = program.pid
-        if pid is not None:
-            _signal_group(pid, number)
+    found = [(program, process) for program in programs if (process := _Process.of(program)) is not None]
+    for _, process in found:
+        _signal_group(process.pid, number)
     with contextlib.ExitStack() as stack:
-        for program in reversed(programs):
-            stack.callback(program.stop, number, grace=grace)
+        for program, process in reversed(found):
+            stack.callback(_see_off, program, process, grace)
+
+
+def _see_off(program: Background, process: _Process, grace: float) -> None:
+    """Wait until a signalled program is gone, and kill it when the grace is over."""
+    if not process.gone_within(grace):
+        _signal_group(process.pid, signal.SIGKILL)
+        if not process.gone_within(10.0):
+            raise TimeoutError(f"{program.name} (pid {process.pid}) survives SIGKILL")
+    (program.state / f"{program.name}.pid").unlink(missing_ok=True)
 
 
 def command_line(pid: int) -> list[str]:
@@ -182,14 +206,33 @@ def command_line(pid: int) -> list[str]:
     for _ in range(100):
         try:
             raw = Path(f"/proc/{pid}/cmdline").read_bytes()
-            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
         except OSError:
             return []
-        if raw or state in "ZX":
+        fields = _stat(pid)
+        if raw or fields is None or fields[_STATE] in "ZX":
             break
         # A process that is just becoming another program has no arguments for a moment.
         time.sleep(0.001)
     return raw.decode(errors="replace").removesuffix("\0").split("\0") if raw else []
+
+
+_STATE, _STARTED = 0, 19
+"""Where in what `_stat` returns the state and the start time of a process are."""
+
+
+def _stat(pid: int) -> list[str] | None:
+    """Return the fields of /proc/PID/stat that follow the name (proc(5), from field 3 on), None without a process."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return None
+
+
+def _threads(pid: int) -> int:
+    try:
+        return len(list(Path(f"/proc/{pid}/task").iterdir()))
+    except OSError:
+        return 0
 
 
 def _signal_group(pid: int, number: signal.Signals) -> None:

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import os
+import platform
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -135,6 +137,35 @@ def test_a_pid_that_now_belongs_to_another_command_is_left_alone(tmp_path: Path)
 def test_a_program_that_ended_has_no_pid_even_while_it_is_a_zombie(tmp_path: Path) -> None:
     program = start("short", ["true"], tmp_path)
     until(lambda: program.pid is None)
+
+
+# Its first thread ends at the signal, as a killed program's does; another one keeps the port a while longer.
+LINGERS = """
+import ctypes, signal, socket, threading, time
+
+listener = socket.create_server(("127.0.0.1", 0))
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+leaving = threading.Event()
+threading.Thread(target=lambda: (leaving.wait(), time.sleep(0.5), listener.close())).start()
+print(listener.getsockname()[1], flush=True)
+signal.sigwait([signal.SIGTERM])
+leaving.set()
+ctypes.CDLL(None).syscall(60, 0)
+"""
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the number of the system call is this machine's")
+@pytest.mark.parametrize("together", [False, True])
+def test_a_stopped_program_has_given_back_its_ports(tmp_path: Path, together: bool) -> None:
+    program = start("lingering", [sys.executable, "-c", LINGERS], tmp_path)
+    until(lambda: program.last_lines() != "")
+    port = int(program.last_lines())
+    if together:
+        stop_all([program])
+    else:
+        program.stop()
+    with socket.socket() as next_one:
+        next_one.bind(("127.0.0.1", port))
 
 
 @pytest.mark.parametrize("content", ["", "no number"])
