@@ -8,12 +8,11 @@ from typing import Any, ClassVar
 import pytest
 
 from muster.scheduler.framework import ExtensionPoints, Framework, Plugin
-from muster.scheduler.plugins import PLUGINS
 from muster.scheduler.queue import QueueInfo
 from muster.scheduler.reasons import Code, Reason
 from muster.scheduler.resources import Resources
 from muster.scheduler.session import Session
-from muster.testing import Cluster, configuration, gang, nodes, pod
+from muster.testing import Cluster, configuration, gang, nodes
 from tests.scheduler.audit import audit
 
 NO = Reason(Code.WAITING_FOR_TURN)
@@ -137,22 +136,6 @@ def test_admitted_jobs_are_announced_to_every_plugin() -> None:
     session = empty_session(of)
     of.job_enqueued(session, session.cache.jobs["default/g"])
     assert heard == ["default/g", "default/g"]
-
-
-def test_conformance_shields_pods_that_the_cluster_lives_on() -> None:
-    of = Framework([[(PLUGINS["conformance"]({}), {})]])
-    cluster = Cluster.of(nodes("n", 1), pod("a", node="n-0"))
-    task = cluster.cache.tasks["uid-a"]
-    assert not of.shielded(task)
-    critical = Cluster()
-    critical.cache.set_task(_with(task.spec, priority_class="system-node-critical"))
-    assert of.shielded(critical.cache.tasks["uid-a"])
-    critical.cache.set_task(_with(task.spec, namespace="kube-system"))
-    assert of.shielded(critical.cache.tasks["uid-a"])
-
-
-def _with(spec: Any, **changes: Any) -> Any:
-    return type(spec)(**{name: changes.get(name, getattr(spec, name)) for name in spec.__slots__})
 
 
 def test_a_statement_can_take_over_what_another_has_done() -> None:

@@ -10,10 +10,20 @@ and age and uid decide the rest. Queues are compared, since the order of two que
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from muster.scheduler.evictable import (
+    Evictable,
+    EvictionContext,
+    Preemptive,
+    UnifiedEvictable,
+    VictimQueueOrder,
+    VictimTasks,
+    decide,
+)
 from muster.scheduler.placement import Judge, MakeOrder, NodeOrder, Predicate
 from muster.scheduler.reasons import Reason
 
@@ -33,7 +43,6 @@ Vote = bool | Reason | None
 JobVote = Callable[["Session", "JobInfo"], Vote]
 Overused = Callable[["Session", "QueueInfo"], bool]
 Allocatable = Callable[["Session", "QueueInfo", "Resources"], "Reason | None"]
-TaskCheck = Callable[["TaskInfo"], bool]
 JobCallback = Callable[["Session", "JobInfo"], None]
 
 
@@ -78,7 +87,12 @@ class Tier:
     predicates: list[Predicate] = field(default_factory=list)
     node_orders: list[NodeOrder] = field(default_factory=list)
     make_orders: list[MakeOrder] = field(default_factory=list)
-    shielded: list[TaskCheck] = field(default_factory=list)
+    preemptable: list[Evictable] = field(default_factory=list)
+    reclaimable: list[Evictable] = field(default_factory=list)
+    unified_evictable: list[UnifiedEvictable] = field(default_factory=list)
+    preemptive: list[Preemptive] = field(default_factory=list)
+    victim_queue_order: list[VictimQueueOrder] = field(default_factory=list)
+    victim_tasks: list[VictimTasks] = field(default_factory=list)
 
 
 FLAGS = {
@@ -95,8 +109,13 @@ FLAGS = {
     "predicates": "enablePredicate",
     "node_orders": "enableNodeOrder",
     "make_orders": "enableNodeOrder",
+    "preemptable": "enablePreemptable",
+    "reclaimable": "enableReclaimable",
+    "preemptive": "enablePreemptive",
+    "victim_tasks": "enabledVictim",
 }
-"""The flag of each extension point; `job_valid` has none: it is always asked. `shielded` has none: it only protects."""
+"""The flag of each extension point; `job_valid`, `unified_evictable` and `victim_queue_order` have none (Volcano's
+rule): they are always asked."""
 
 
 class ExtensionPoints:
@@ -145,6 +164,10 @@ class Framework:
         """Sorts the tasks of a job."""
         return (*[order(session, task) for order in self._task_order], task.order)
 
+    def job_rank(self, session: Session, job: JobInfo) -> tuple[Any, ...]:
+        """The plugins' part of `job_key`: equal for jobs that none of them tells apart."""
+        return tuple([order(session, job) for order in self._job_order])
+
     def compare_queues(self, session: Session, left: QueueInfo, right: QueueInfo) -> int:
         """Negative when `left` goes first."""
         for order in self._queue_order:
@@ -175,11 +198,53 @@ class Framework:
                 return objection
         return None
 
-    # --- votes and other rules ---
+    def preemptive(self, session: Session, queue: QueueInfo, tasks: Sequence[TaskInfo]) -> Reason | None:
+        """The first plugin's objection to the queue reclaiming room for these tasks."""
+        for check in self._all("preemptive"):
+            objection: Reason | None = check(session, queue, tasks)
+            if objection is not None:
+                return objection
+        return None
 
-    def shielded(self, task: TaskInfo) -> bool:
-        """Any plugin says that the pod must not be evicted for the sake of others."""
-        return any(check(task) for check in self._all("shielded"))
+    # --- who has to go ---
+
+    def preemptable(self, session: Session, preemptor: TaskInfo, candidates: Sequence[TaskInfo]) -> list[TaskInfo]:
+        """Which candidates, the first victim first, may be evicted for a task of their own queue."""
+        return decide(
+            (partial(check, session, preemptor, candidates) for check in tier.preemptable) for tier in self.tiers
+        )
+
+    def reclaimable(self, session: Session, reclaimer: TaskInfo, candidates: Sequence[TaskInfo]) -> list[TaskInfo]:
+        """Which candidates, the first victim first, may be evicted for a task of another queue."""
+        return decide(
+            (partial(check, session, reclaimer, candidates) for check in tier.reclaimable) for tier in self.tiers
+        )
+
+    def unified_evictable(
+        self, session: Session, context: EvictionContext, candidates: Sequence[TaskInfo]
+    ) -> list[TaskInfo]:
+        """Which candidates, the first victim first, may be evicted for a whole gang."""
+        return decide(
+            (partial(check, session, context, candidates) for check in tier.unified_evictable) for tier in self.tiers
+        )
+
+    def compare_victim_queues(self, session: Session, left: QueueInfo, right: QueueInfo, preemptor: QueueInfo) -> int:
+        """Negative when `left` loses its pods first; 0 when no plugin minds, then the order of queues is reversed."""
+        for order in self._all("victim_queue_order"):
+            verdict: int = order(session, left, right, preemptor)
+            if verdict:
+                return verdict
+        return 0
+
+    def victim_tasks(self, session: Session, running: Sequence[TaskInfo]) -> list[TaskInfo]:
+        """The tasks that should leave where they are: those of the first tier that names any."""
+        for tier in self.tiers:
+            chosen = {task.uid: task for check in tier.victim_tasks for task in check(session, running)}
+            if chosen:
+                return [task for task in running if task.uid in chosen]
+        return []
+
+    # --- votes and other rules ---
 
     def overused(self, session: Session, queue: QueueInfo) -> bool:
         """Any plugin calls the queue overused."""

@@ -40,15 +40,20 @@ class Parking:
 
 @dataclass(slots=True)
 class Relief:
-    """What got better since the last cycle."""
+    """What got better since the last cycle.
+
+    `victims`: pods may be evicted now that could not be before. A plugin whose verdict on victims changes by itself
+    (with the time) sets it in `on_session_open`.
+    """
 
     nodes: dict[str, NodeInfo] = field(default_factory=dict)
     queues: set[str] = field(default_factory=set)
     cluster: bool = False
+    victims: bool = False
     everything: bool = False
 
     def __bool__(self) -> bool:
-        return bool(self.everything or self.cluster or self.queues or self.nodes)
+        return bool(self.everything or self.cluster or self.victims or self.queues or self.nodes)
 
 
 class Group:
@@ -92,6 +97,7 @@ class ParkingLot:
         self._groups: dict[object, Group] = {}
         self._by_queue: dict[str, dict[object, Group]] = {}
         self._by_cluster: dict[object, Group] = {}
+        self._by_victims: dict[object, Group] = {}
         self._by_shapes: dict[tuple[Shape, ...], dict[object, Group]] = {}
 
     def park(self, job: JobInfo, parking: Parking, like: object, order: tuple[Any, ...]) -> None:
@@ -147,6 +153,8 @@ class ParkingLot:
     def _woken(self, relief: Relief, helps: Helps) -> Iterator[Group]:
         if relief.cluster:
             yield from self._by_cluster.values()
+        if relief.victims:
+            yield from self._by_victims.values()
         for queue in relief.queues:
             yield from self._by_queue.get(queue, {}).values()
         if relief.nodes:
@@ -160,6 +168,8 @@ class ParkingLot:
             yield self._by_queue.setdefault(parking.queue, {})
         if Wake.CLUSTER in parking.wakes:
             yield self._by_cluster
+        if Wake.VICTIMS in parking.wakes:
+            yield self._by_victims
         if Wake.NODES in parking.wakes:
             yield self._by_shapes.setdefault(parking.shapes, {})
 

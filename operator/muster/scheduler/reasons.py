@@ -87,6 +87,7 @@ class Wake(Enum):
     QUEUE = "the queue frees quota or changes"
     CLUSTER = "the cluster frees or gains resources"
     NODES = "a node is added, freed or changed"
+    VICTIMS = "pods that may be evicted for it run"
 
 
 class Advice(Enum):

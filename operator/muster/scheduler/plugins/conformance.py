@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from muster.scheduler.framework import ExtensionPoints, Plugin
 
 if TYPE_CHECKING:
+    from muster.scheduler.session import Session
     from muster.scheduler.task import TaskInfo
 
 _CRITICAL = frozenset({"system-cluster-critical", "system-node-critical"})
@@ -23,5 +25,10 @@ class Conformance(Plugin):
     name: ClassVar[str] = "conformance"
 
     def register(self, points: ExtensionPoints) -> None:
-        """Shields critical pods from every action that evicts."""
-        points.add("shielded", is_critical)
+        """Takes critical pods out of the candidates of every action that evicts for somebody."""
+        for point in ("preemptable", "reclaimable", "unified_evictable"):
+            points.add(point, _not_critical)
+
+
+def _not_critical(_session: Session, _for_whom: object, candidates: Sequence[TaskInfo]) -> list[TaskInfo]:
+    return [task for task in candidates if not is_critical(task)]

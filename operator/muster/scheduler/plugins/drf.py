@@ -6,14 +6,19 @@ accumulated, so a quotient of two exact integers is precise enough.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from muster.scheduler.framework import ExtensionPoints, Plugin
-from muster.scheduler.resources import dominant_share
+from muster.scheduler.resources import Resources, dominant_share
 
 if TYPE_CHECKING:
     from muster.scheduler.job import JobInfo
     from muster.scheduler.session import Session
+    from muster.scheduler.task import TaskInfo
+
+SHARE_DELTA = 1e-6
+"""Shares that differ by no more count as equal (Volcano's tolerance)."""
 
 
 def _job_share(session: Session, job: JobInfo) -> float:
@@ -26,5 +31,28 @@ class DominantResourceFairness(Plugin):
     name: ClassVar[str] = "drf"
 
     def register(self, points: ExtensionPoints) -> None:
-        """Orders jobs."""
+        """Orders jobs; a job makes room for one whose share stays no larger than its own even so."""
         points.add("job_order", _job_share)
+        points.add("preemptable", _larger_share)
+
+
+def _larger_share(session: Session, preemptor: TaskInfo, candidates: Sequence[TaskInfo]) -> list[TaskInfo]:
+    """Tasks of jobs whose share without them, and without those before them, is at least the preemptor's with its."""
+    whole = session.cache.total
+    mine = dominant_share(_held(preemptor).plus(preemptor.request), whole)
+    left: dict[str, Resources] = {}
+    victims = []
+    for task in candidates:
+        if task.job is None:
+            continue
+        rest = left.get(task.job.key)
+        if rest is None:
+            rest = left[task.job.key] = task.job.allocated.clone()
+        rest.sub(task.request)
+        if mine <= dominant_share(rest, whole) + SHARE_DELTA:
+            victims.append(task)
+    return victims
+
+
+def _held(task: TaskInfo) -> Resources:
+    return task.job.allocated if task.job is not None else Resources()

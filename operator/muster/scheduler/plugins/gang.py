@@ -6,6 +6,7 @@ one that only wants to grow) and its votes.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from muster.scheduler.framework import ExtensionPoints, Plugin, Vote
@@ -14,6 +15,7 @@ from muster.scheduler.reasons import Code, Reason
 if TYPE_CHECKING:
     from muster.scheduler.job import JobInfo
     from muster.scheduler.session import Session
+    from muster.scheduler.task import TaskInfo
 
 
 class Gang(Plugin):
@@ -22,18 +24,35 @@ class Gang(Plugin):
     name: ClassVar[str] = "gang"
 
     def register(self, points: ExtensionPoints) -> None:
-        """Validity, readiness, order, starvation."""
+        """Validity, readiness, order, starvation; no gang is broken for another's sake."""
         points.add("job_valid", lambda _session, job: not_enough_pods(job))
         points.add("job_ready", lambda _session, job: job.is_ready())
         points.add("job_order", lambda _session, job: job.is_ready())
         points.add("job_pipelined", _pipelined)
         points.add("job_starving", lambda _session, job: job.ready + job.waiting < job.min_member)
+        points.add("preemptable", _surplus)
+        points.add("reclaimable", _surplus)
 
 
 def _pipelined(_session: Session, job: JobInfo) -> Vote:
     if job.is_pipelined():
         return True
     return Reason(Code.NOT_ENOUGH_NODES, have=job.ready + job.waiting, need=job.min_member)
+
+
+def _surplus(_session: Session, _for_whom: TaskInfo, candidates: Sequence[TaskInfo]) -> list[TaskInfo]:
+    """Members above their gang's minimum, counted along the candidates (roles are not looked at, as in Volcano)."""
+    left: dict[str, int] = {}
+    victims = []
+    for task in candidates:
+        job = task.job
+        if job is None:
+            continue
+        ready = left.setdefault(job.key, job.ready)
+        if ready > job.min_member:
+            left[job.key] = ready - 1
+            victims.append(task)
+    return victims
 
 
 def not_enough_pods(job: JobInfo) -> Reason | None:

@@ -7,6 +7,7 @@ out, so that the parts add up to the whole.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -19,6 +20,7 @@ from muster.scheduler.specs import QueueSpec
 if TYPE_CHECKING:
     from muster.scheduler.job import JobInfo
     from muster.scheduler.session import Session
+    from muster.scheduler.task import TaskInfo
 
 _UNLIMITED = 1 << 62
 
@@ -52,6 +54,8 @@ class Proportion(Plugin):
         points.add("overused", _overused)
         points.add("allocatable", _allocatable)
         points.add("job_enqueueable", self._enqueueable)
+        points.add("preemptive", _preemptive)
+        points.add("reclaimable", _above_deserved)
 
     def on_session_open(self, session: Session) -> None:
         """Compute `deserved` anew when anything that it depends on has changed."""
@@ -73,6 +77,8 @@ class Proportion(Plugin):
         for queue in queues:
             before, after = queue.deserved or Resources(), deserved.get(queue.name, Resources())
             queue.deserved = after
+            if after != before:
+                cache.relief.victims = True
             if not after.less_equal(before):
                 cache.relief.queues.add(queue.name)
 
@@ -186,6 +192,28 @@ def _allocatable(_session: Session, queue: QueueInfo, request: Resources) -> Rea
     if not lacking:
         return None
     return _quota(queue, lacking[0], request, queue.allocated, deserved)
+
+
+def _preemptive(session: Session, queue: QueueInfo, tasks: Sequence[TaskInfo]) -> Reason | None:
+    """A queue takes back from others no more than it deserves."""
+    return _allocatable(session, queue, total(task.request for task in tasks))
+
+
+def _above_deserved(_session: Session, _reclaimer: TaskInfo, candidates: Sequence[TaskInfo]) -> list[TaskInfo]:
+    """Tasks of queues that use more than they deserve of anything, as long as they do."""
+    left: dict[str, Resources] = {}
+    victims = []
+    for task in candidates:
+        if task.job is None:
+            continue
+        queue = task.job.queue
+        used = left.get(queue.name)
+        if used is None:
+            used = left[queue.name] = queue.allocated.without_pods()
+        if not used.less_equal(queue.deserved or Resources()):
+            used.sub(task.request.without_pods())
+            victims.append(task)
+    return victims
 
 
 def _quota(queue: QueueInfo, resource: str, request: Resources, used: Resources, limit: Resources) -> Reason:
