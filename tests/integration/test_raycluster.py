@@ -7,11 +7,13 @@ from typing import Any
 import pytest
 
 from muster.kube.client import ApiClient
-from muster.kube.resource import PODGROUPS, PODS, QUEUES, RAYCLUSTERS, SERVICES
+from muster.kube.resource import PODGROUPS, PODS, QUEUES, RAYCLUSTERS, SERVICES, Resource
 from tests.integration.observed import Observed, conditions
 from tests.integration.operators import eventually
 from tests.integration.ray_manifests import queue, ray_cluster, template, worker_group
 from tests.integration.stand_ins import StandIns
+
+LIMIT_RANGES = Resource("", "v1", "limitranges", "LimitRange")
 
 pytest_plugins = ("tests.integration.controller_fixtures",)
 pytestmark = pytest.mark.usefixtures("operator")
@@ -189,15 +191,32 @@ async def test_a_template_that_the_api_server_refuses_is_told_and_recovers(seen:
     bad["spec"]["containers"][0]["imagePullPolicy"] = "Sometimes"
     good = ray_cluster("demo")
     await create(seen, {**good, "spec": {**good["spec"], "headGroupSpec": {"rayStartParams": {}, "template": bad}}})
-    assert "imagePullPolicy" in await seen.event("FailedToCreateHeadPod")
+    assert "imagePullPolicy" in await seen.event("InvalidRayClusterSpec")
     failing = await seen.until(
         RAYCLUSTERS, "demo", lambda one: "ReplicaFailure" in conditions(one.get("status") or {}), "it shows the failure"
     )
-    assert "imagePullPolicy" in failing["status"]["reason"]
-    assert await seen.pods() == []
+    assert "spec.headGroupSpec.template.spec.containers[0].imagePullPolicy" in failing["status"]["reason"]
+    assert await seen.nothing_made()
     await seen.api.patch(
         RAYCLUSTERS, seen.namespace, "demo", {"spec": {"headGroupSpec": good["spec"]["headGroupSpec"]}}
     )
+    status = await seen.cluster_state("demo", "ready")
+    assert "ReplicaFailure" not in conditions(status)
+
+
+async def test_a_pod_that_the_api_server_refuses_is_told_and_recovers(seen: Observed) -> None:
+    """What a template can't show: a limit of the namespace."""
+    spec = {"limits": [{"type": "Container", "max": {"cpu": "100m"}}]}
+    limit = {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "small"}, "spec": spec}
+    await seen.api.create(LIMIT_RANGES, seen.namespace, limit)
+    await create(seen, ray_cluster("demo"))
+    assert "cpu limit of 100m" in await seen.event("FailedToCreateHeadPod")
+    failing = await seen.until(
+        RAYCLUSTERS, "demo", lambda one: "ReplicaFailure" in conditions(one.get("status") or {}), "it shows the failure"
+    )
+    assert "cpu limit of 100m" in failing["status"]["reason"]
+    assert await seen.pods() == []
+    await seen.api.delete(LIMIT_RANGES, seen.namespace, "small")
     status = await seen.cluster_state("demo", "ready")
     assert "ReplicaFailure" not in conditions(status)
 

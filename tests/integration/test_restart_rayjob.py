@@ -33,8 +33,9 @@ Test = Callable[[ProxiedRequest], bool]
 
 
 def of_reconcilers(request: ProxiedRequest) -> bool:
-    """Whether a write is of the way: Events are news on which nothing depends, and Queues are shared by all tests."""
-    return request.is_write and "/events" not in request.path and "/queues" not in request.path
+    """Whether a write is of the way: nothing depends on Events and dry runs, and Queues are shared by all tests."""
+    beside = ("/events", "/queues", "/podtemplates")
+    return request.is_write and not any(kind in request.path for kind in beside)
 
 
 def stores(state: str) -> Test:

@@ -14,6 +14,7 @@ from muster.controllers.children import Children
 from muster.controllers.clock import Clock, SystemClock
 from muster.controllers.dashboard import DashboardResolver
 from muster.controllers.interests import Interests
+from muster.controllers.template_judge import TemplateJudge
 from muster.kube.client import ApiClient
 from muster.kube.events import EventRecorder, EventType, ObjectReference
 from muster.kube.informer import Informer
@@ -87,6 +88,7 @@ class Context:
         self.dashboards = dashboards
         self.clock = clock or SystemClock()
         self.random = random or Random()
+        self.templates = TemplateJudge(client)
         self.job_interests = Interests()
         self.cluster_interests = Interests()
         self.pods = Children(client, PODS, Pod, informers.pods)

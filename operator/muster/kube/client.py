@@ -127,10 +127,16 @@ class ApiClient:
         namespace: str | None,
         body: Mapping[str, Any],
         *,
+        dry_run: bool = False,
+        strict: bool = False,
         decode: type[T] = dict,  # type: ignore[assignment]
     ) -> T:
-        """Create the object that `body` describes, under its own name. Raises AlreadyExists, Invalid."""
-        return _decoded(await self._transport.write("POST", resource.path(namespace), body), decode)
+        """Create the object that `body` describes, under its own name. Raises AlreadyExists, Invalid.
+
+        With `dry_run` the server only judges it; with `strict` it refuses fields that it does not know.
+        """
+        query = {"dryRun": "All" if dry_run else None, "fieldValidation": "Strict" if strict else None}
+        return _decoded(await self._transport.write("POST", resource.path(namespace), body, query=query), decode)
 
     async def replace(
         self,

@@ -48,6 +48,7 @@ def _segment(name: str) -> str:
 
 
 PODS: Final = Resource("", "v1", "pods", "Pod")
+PODTEMPLATES: Final = Resource("", "v1", "podtemplates", "PodTemplate")
 SERVICES: Final = Resource("", "v1", "services", "Service")
 SECRETS: Final = Resource("", "v1", "secrets", "Secret")
 CONFIGMAPS: Final = Resource("", "v1", "configmaps", "ConfigMap")

@@ -7,6 +7,7 @@ events, and time matters only where a plan says so.
 
 from __future__ import annotations
 
+from muster.api.errors import FieldProblem
 from muster.api.raycluster import RayCluster
 from muster.controllers.children import NotOurs
 from muster.controllers.context import Context
@@ -33,6 +34,7 @@ from muster.ray.cluster_conditions import ReplicaFailure, Suspension, suspension
 from muster.ray.gang import queue_name
 from muster.ray.pod_health import is_terminating
 from muster.ray.validation import validate_ray_cluster
+from muster.ray.validation.templates import ray_cluster_templates
 
 _NOT_OURS_SECONDS = 10.0
 """How often to see whether a name that somebody else has got is free."""
@@ -59,7 +61,7 @@ class RayClusterReconciler:
         return None if cluster is None else await self._reconcile(key, raw, cluster)
 
     async def _reconcile(self, key: str, raw: Raw, cluster: RayCluster) -> Requeue | None:
-        problems = validate_ray_cluster(cluster)
+        problems = validate_ray_cluster(cluster) or await self._refused_templates(cluster)
         if problems:
             for problem in problems:
                 reason = invalid_reason("RayCluster", problem)
@@ -72,6 +74,9 @@ class RayClusterReconciler:
             await self._suspend(raw, cluster, where)
             return self._when_one_is_stuck(cluster)
         return await self._bring_about(key, raw, cluster)
+
+    async def _refused_templates(self, cluster: RayCluster) -> list[FieldProblem]:
+        return await self._context.templates.problems(cluster.metadata.namespace, ray_cluster_templates(cluster))
 
     async def _suspend(self, raw: Raw, cluster: RayCluster, where: Suspension) -> None:
         failure = None

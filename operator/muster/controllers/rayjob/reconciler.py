@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 
+from muster.api.errors import FieldProblem
 from muster.api.rayjob import JobDeploymentStatus as State
 from muster.api.rayjob import RayJob
 from muster.controllers.children import NotOurs
@@ -24,6 +25,7 @@ from muster.controllers.runner import Requeue
 from muster.kube.errors import Forbidden, Invalid
 from muster.kube.resource import RAYJOBS
 from muster.ray.validation import validate_ray_job
+from muster.ray.validation.templates import ray_job_templates
 
 _STEPS: Mapping[str, Callable[[Look], Awaitable[Requeue | None]]] = {
     State.NEW: begin,
@@ -77,11 +79,16 @@ class RayJobReconciler:
 
     async def _step(self, look: Look) -> Requeue | None:
         look.problems = validate_ray_job(look.job)
-        if look.problems and look.state in _REFUSED_IN:
-            return await refuse(look, look.problems)
+        if look.state in _REFUSED_IN:
+            look.problems = look.problems or await self._refused_templates(look)
+            if look.problems:
+                return await refuse(look, look.problems)
         _tell(look)
         step = _STEPS.get(look.state)
         return await step(look) if step is not None else None
+
+    async def _refused_templates(self, look: Look) -> list[FieldProblem]:
+        return await self._context.templates.problems(look.job.metadata.namespace, ray_job_templates(look.job))
 
 
 def _tell(look: Look) -> None:

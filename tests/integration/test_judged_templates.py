@@ -1,0 +1,103 @@
+"""A pod template that the API server would refuse stops a job before anything is made for it."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from muster.kube.resource import RAYCLUSTERS, RAYJOBS
+from tests.integration.fault_proxy import Answer, FaultProxy, matching
+from tests.integration.observed import Observed
+from tests.integration.operators import Operator
+from tests.integration.ray_dashboard import RayDashboards
+from tests.integration.ray_manifests import ray_cluster, ray_job, template, worker_group
+from tests.integration.stand_ins import StandIns
+
+pytest_plugins = ("tests.integration.controller_fixtures",)
+
+
+@pytest.fixture
+async def operator(
+    proxy: FaultProxy, namespace: str, dashboards: RayDashboards, stand_ins: StandIns
+) -> AsyncIterator[Operator]:
+    async with Operator(proxy.connection(), namespace, dashboards) as operator:
+        yield operator
+
+
+def misspelt() -> dict[str, Any]:
+    bad = template()
+    container = bad["spec"]["containers"][0]
+    container["resoruces"] = container.pop("resources")
+    return bad
+
+
+def misnamed() -> dict[str, Any]:
+    bad = template()
+    bad["spec"]["containers"][0]["name"] = "Ray_Head"
+    return bad
+
+
+def job_with(place: str, bad: dict[str, Any]) -> dict[str, Any]:
+    job = ray_job("demo")
+    cluster = job["spec"]["rayClusterSpec"] = copy.deepcopy(job["spec"]["rayClusterSpec"])
+    if place == "head":
+        cluster["headGroupSpec"]["template"] = bad
+    elif place == "worker":
+        cluster["workerGroupSpecs"] = [worker_group(template=bad)]
+    else:
+        job["spec"]["submitterPodTemplate"] = bad
+    return job
+
+
+@pytest.mark.parametrize(
+    ("place", "bad", "field"),
+    [
+        ("head", misspelt(), "spec.rayClusterSpec.headGroupSpec.template.spec.containers[0].resoruces: "),
+        ("head", misnamed(), "spec.rayClusterSpec.headGroupSpec.template.spec.containers[0].name: "),
+        ("worker", misnamed(), "spec.rayClusterSpec.workerGroupSpecs[0].template.spec.containers[0].name: "),
+        ("submitter", misspelt(), "spec.submitterPodTemplate.spec.containers[0].resoruces: "),
+    ],
+)
+async def test_a_refused_template_is_named_and_nothing_is_made_until_it_is_corrected(
+    seen: Observed, operator: Operator, place: str, bad: dict[str, Any], field: str
+) -> None:
+    await seen.api.create(RAYJOBS, seen.namespace, job_with(place, bad))
+    assert field in await seen.event("InvalidRayJobSpec")
+    assert field in (await seen.job_state("demo", "ValidationFailed"))["message"]
+    assert await seen.nothing_made()
+    good = {"submitterPodTemplate": None, **ray_job("demo")["spec"]}
+    await seen.api.patch(RAYJOBS, seen.namespace, "demo", {"spec": good})
+    await seen.job_state("demo", "Complete")
+
+
+async def test_a_cluster_that_stands_alone_is_judged_too(seen: Observed, operator: Operator) -> None:
+    await seen.api.create(RAYCLUSTERS, seen.namespace, ray_cluster("demo", worker_group(template=misspelt())))
+    assert "spec.workerGroupSpecs[0].template.spec.containers[0].resoruces: " in await seen.event(
+        "InvalidRayClusterSpec"
+    )
+    assert await seen.nothing_made()
+
+
+async def test_equal_templates_are_asked_about_once(seen: Observed, operator: Operator, proxy: FaultProxy) -> None:
+    for name in ("one", "two", "three"):
+        await seen.api.create(RAYJOBS, seen.namespace, ray_job(name))
+        await seen.job_state(name, "Complete")
+    asked = matching("POST", "/podtemplates$")
+    assert len([request for request in proxy.requests if asked(request)]) == 1
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [Answer(403, "Forbidden"), Answer(400, "BadRequest"), Answer(500, "InternalError")],
+    ids=["not allowed to ask", "a webhook that can't take part", "a server that fails for a while"],
+)
+async def test_without_a_word_on_the_template_the_job_goes_on(
+    seen: Observed, operator: Operator, proxy: FaultProxy, answer: Answer
+) -> None:
+    struck = proxy.inject(answer, when=matching("POST", "/podtemplates$"), times=2)
+    await seen.api.create(RAYJOBS, seen.namespace, ray_job("demo"))
+    await seen.job_state("demo", "Complete")
+    assert struck.hits >= 1
