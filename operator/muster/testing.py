@@ -194,9 +194,14 @@ def companion(role: str = "submittergroup", cpu: float = 0.05, memory: float = 0
     return Companion(role, resources(cpu, memory, 1), resources(cpu, memory))
 
 
-def configuration(actions: str, *tiers: Iterable[str]) -> SchedulerConfiguration:
-    """A configuration of plugins without arguments."""
-    document = [{"plugins": [{"name": name} for name in tier]} for tier in tiers]
+def plugin(name: str, arguments: Mapping[str, object] | None = None, **flags: bool) -> dict[str, object]:
+    """A plugin of a tier with its arguments and flags."""
+    return {"name": name, **flags, "arguments": dict(arguments or {})}
+
+
+def configuration(actions: str, *tiers: Iterable[str | Mapping[str, object]]) -> SchedulerConfiguration:
+    """A configuration; a plugin is its name, or what `plugin` makes."""
+    document = [{"plugins": [{"name": each} if isinstance(each, str) else each for each in tier]} for tier in tiers]
     return load_configuration({"actions": actions, "tiers": document})
 
 

@@ -2,13 +2,14 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import pytest
 
-from muster.engine.configuration_source import FileConfiguration, FixedConfiguration
+from muster.engine.configuration_source import FileConfiguration, FixedConfiguration, read_configuration
 from muster.scheduler.conf import DEFAULT, ConfigurationError
 from tests.engine.manual_clock import ManualClock
 
@@ -106,6 +107,33 @@ def test_a_start_with_an_unusable_file_fails_and_names_it(tmp_path: Path, text: 
     path.write_text(text)
     with pytest.raises(ConfigurationError, match=str(path)):
         FileConfiguration(path, ManualClock())
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "problem"),
+    [
+        ("actions: enqueue\ntiers:\n- plugins:\n  - name: gang\n  - name: gangs\n", 5, "unknown plugin 'gangs'"),
+        ("actions: enqueue\ntiers:\n- plugins:\n  - name: gang\n    arguments: {a.b: 1}\n", 5, "arguments.a.b: is not"),
+        ("actions: dance\ntiers: []\n", 1, "unknown action 'dance'"),
+        ("tiers:\n- plugins: []\nactions: enqueue\ntier: 1\n", 4, "tier: is not known"),
+        ("\nactions: enqueue\n", 2, "tiers: must be a list, not nothing"),
+        ("actions: enqueue\ntiers:\n- plugins:\n  - arguments: {}\n", 4, "unknown plugin None"),
+        ("actions: enqueue\ntiers:\n- plugins:\n  - name: gang\n    enableJobOrder: 1\n", 5, "must be true or false"),
+    ],
+)
+def test_what_is_not_understood_is_named_with_its_line(tmp_path: Path, text: str, line: int, problem: str) -> None:
+    path = tmp_path / "conf.yaml"
+    path.write_text(text)
+    with pytest.raises(ConfigurationError, match=re.escape(f"{path}, line {line}: ")) as caught:
+        read_configuration(path)
+    assert problem in str(caught.value)
+
+
+def test_a_half_written_file_is_refused_with_the_line_at_which_it_breaks_off(tmp_path: Path) -> None:
+    path = tmp_path / "conf.yaml"
+    path.write_text('actions: "enqueue, allocate"\ntiers:\n- plugins:\n  - name: "pri')
+    with pytest.raises(ConfigurationError, match=r"(?s)not YAML: .*line 4"):
+        read_configuration(path)
 
 
 async def test_a_fixed_configuration_has_nothing_to_watch() -> None:

@@ -1,11 +1,16 @@
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
-from muster.scheduler.conf import DEFAULT, ConfigurationError, load_configuration
+from muster.scheduler.conf import DEFAULT, FLAGS, ConfigurationError, SchedulerConfiguration, load_configuration
+from muster.scheduler.framework import Plugin
+from muster.scheduler.plugins import PLUGINS
+from muster.scheduler.plugins.arguments import integer
 
 
 def document(**changes: Any) -> dict[str, Any]:
@@ -31,7 +36,7 @@ def with_plugin(**plugin: Any) -> dict[str, Any]:
         (document(tiers=[[]]), "tiers[0]", "mapping"),
         (document(tier=[]), "tier", "not known"),
         (with_plugin(name="gangs"), "tiers[0].plugins[1].name", "gangs"),
-        (with_plugin(name="binpack"), "tiers[0].plugins[1].name", "binpack' of Volcano"),
+        (with_plugin(name="numaaware"), "tiers[0].plugins[1].name", "numaaware' of Volcano"),
         (with_plugin(name="priority"), "tiers[0].plugins", "twice"),
         (with_plugin(), "tiers[0].plugins[1].name", "None"),
         (with_plugin(name="gang", enableJobOder=True), "tiers[0].plugins[1].enableJobOder", "not known"),
@@ -62,6 +67,31 @@ def with_plugin(**plugin: Any) -> dict[str, Any]:
             "tiers[0].plugins[1].arguments.predicate.NodeAffinityEnable",
             "true or false",
         ),
+        (
+            with_plugin(name="binpack", arguments={"binpack.resources.": 1}),
+            "tiers[0].plugins[1].arguments.binpack.resources.",
+            "not an argument",
+        ),
+        (
+            with_plugin(name="binpack", arguments={"binpack.resources": "a", "binpack.resources.a": "much"}),
+            "tiers[0].plugins[1].arguments.binpack.resources.a",
+            "whole number",
+        ),
+        (
+            with_plugin(name="resource-strategy-fit", arguments={"resources": {"cpu": {"type": "Least"}}}),
+            "tiers[0].plugins[1].arguments.resources",
+            "cpu: type: must be LeastAllocated or MostAllocated",
+        ),
+        (
+            with_plugin(name="resource-strategy-fit", arguments={"resources": {"*": {}}}),
+            "tiers[0].plugins[1].arguments",
+            "asterisk",
+        ),
+        (
+            with_plugin(name="resource-strategy-fit", arguments={"sra": {"enabled": True}}),
+            "tiers[0].plugins[1].arguments.sra",
+            "enabled is not known",
+        ),
         (document(configurations=[{"name": "reclaim"}]), "configurations[0].name", "reclaim"),
         (
             document(configurations=[{"name": "allocate", "arguments": {"x": 1}}]),
@@ -74,6 +104,55 @@ def test_what_is_not_understood_is_refused_and_the_field_named(given: object, fi
     with pytest.raises(ConfigurationError, match=word) as caught:
         load_configuration(given)
     assert caught.value.field == field
+
+
+@pytest.mark.parametrize("flag", sorted(FLAGS))
+def test_every_flag_of_volcano_is_understood(flag: str) -> None:
+    loaded = load_configuration(with_plugin(name="gang", **{flag: flag != "enableHierarchy"}))
+    assert loaded.tiers[0][1].flags == {flag: flag != "enableHierarchy"}
+
+
+class Greedy(Plugin):
+    """A plugin of another package."""
+
+    name: ClassVar[str] = "greedy"
+    arguments: ClassVar = {"hunger": integer}
+
+
+def of_another_package(load: Callable[[], object], **plugin: Any) -> SchedulerConfiguration:
+    return load_configuration(with_plugin(name="greedy", **plugin), {"greedy": load})
+
+
+def test_a_plugin_of_another_package_is_used_and_its_arguments_are_checked() -> None:
+    option = of_another_package(lambda: Greedy, arguments={"hunger": 3}).tiers[0][1]
+    assert (option.name, option.make, option.arguments) == ("greedy", Greedy, {"hunger": 3})
+    with pytest.raises(ConfigurationError, match=re.escape("tiers[0].plugins[1].arguments.hunger: must be a whole")):
+        of_another_package(lambda: Greedy, arguments={"hunger": "yes"})
+
+
+def broken() -> object:
+    raise ImportError("no module named teeth")
+
+
+@pytest.mark.parametrize(
+    ("load", "word"),
+    [
+        (broken, "no module named teeth"),
+        (lambda: "greedy", "is not a Plugin class"),
+        (lambda: dict, "is not a Plugin class"),
+        (lambda: type("Other", (Plugin,), {"name": "other"}), "calls itself 'other'"),
+        (lambda: type("Nameless", (Plugin,), {}), "calls itself None"),
+    ],
+)
+def test_a_plugin_of_another_package_that_is_none_is_refused(load: Callable[[], object], word: str) -> None:
+    with pytest.raises(ConfigurationError, match=word) as caught:
+        of_another_package(load)
+    assert caught.value.field == "tiers[0].plugins[1].name"
+
+
+def test_no_package_replaces_a_plugin_of_musters_own() -> None:
+    loaded = load_configuration(document(), {"gang": lambda: Greedy})
+    assert loaded.tiers[0][0].make is PLUGINS["gang"]
 
 
 def test_a_configuration_is_read_whole() -> None:

@@ -15,6 +15,8 @@ from typing import Protocol
 import yaml
 
 from muster.engine.clock import Clock
+from muster.engine.installed_plugins import installed_plugins
+from muster.engine.yaml_lines import line_of
 from muster.scheduler.conf import DEFAULT, ConfigurationError, SchedulerConfiguration, load_configuration
 
 logger = logging.getLogger(__name__)
@@ -90,12 +92,14 @@ class FileConfiguration:
 
 
 def read_configuration(path: Path) -> SchedulerConfiguration:
-    """Read a configuration file. Raises OSError, or ConfigurationError naming the file and the field."""
+    """Read a configuration file. Raises OSError, or ConfigurationError naming the file, the line and the field."""
     try:
-        document = yaml.safe_load(path.read_text())
+        text = path.read_text()
+        document = yaml.safe_load(text)
     except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: no UTF-8, a date that there is not
         raise ConfigurationError(str(path), f"not YAML: {error}") from error
     try:
-        return load_configuration(document)
+        return load_configuration(document, installed_plugins())
     except ConfigurationError as error:
-        raise ConfigurationError(str(path), str(error)) from error
+        line = line_of(text, error.field)
+        raise ConfigurationError(f"{path}, line {line}" if line else str(path), str(error)) from error

@@ -12,7 +12,7 @@ from typing import Any
 
 from muster.scheduler.actions import ACTIONS
 from muster.scheduler.actions import NOT_YET as ACTIONS_NOT_YET
-from muster.scheduler.framework import Framework
+from muster.scheduler.framework import Framework, Plugin
 from muster.scheduler.plugins import NOT_YET as PLUGINS_NOT_YET
 from muster.scheduler.plugins import PLUGINS
 from muster.scheduler.plugins.arguments import boolean
@@ -66,6 +66,7 @@ class PluginOption:
     """A plugin of a tier: its flags as given (absent means on, but for hierarchy and clusterOrder), its arguments."""
 
     name: str
+    make: type[Plugin]
     flags: Mapping[str, bool] = field(default_factory=dict)
     arguments: Mapping[str, Any] = field(default_factory=dict)
 
@@ -85,15 +86,19 @@ class SchedulerConfiguration:
     admission_timeout: float = 300.0
 
 
-def load_configuration(document: object) -> SchedulerConfiguration:
-    """Check a parsed document. Raises ConfigurationError."""
+PluginLoaders = Mapping[str, Callable[[], object]]
+"""Plugins from elsewhere, by name; calling one gives the class."""
+
+
+def load_configuration(document: object, installed: PluginLoaders | None = None) -> SchedulerConfiguration:
+    """Check a parsed document. `installed` are plugins from other packages. Raises ConfigurationError."""
     if document is None:
         raise ConfigurationError("", "the configuration is empty")
     body = _mapping(document, "", {"actions", "tiers", "configurations", "metrics"})
     _mapping(body.get("metrics") or {}, "metrics", None)
     return SchedulerConfiguration(
         actions=_actions(body.get("actions")),
-        tiers=_tiers(body.get("tiers")),
+        tiers=_tiers(body.get("tiers"), installed or {}),
         arguments=_configurations(body.get("configurations") or []),
     )
 
@@ -101,10 +106,7 @@ def load_configuration(document: object) -> SchedulerConfiguration:
 def build_framework(configuration: SchedulerConfiguration) -> Framework:
     """The plugins that the configuration asks for, fresh."""
     return Framework(
-        [
-            [(PLUGINS[option.name](dict(option.arguments)), dict(option.flags)) for option in tier]
-            for tier in configuration.tiers
-        ]
+        [[(option.make(dict(option.arguments)), dict(option.flags)) for option in tier] for tier in configuration.tiers]
     )
 
 
@@ -148,13 +150,13 @@ def _check_action(name: object, path: str) -> str:
     raise ConfigurationError(path, f"unknown action {name!r} (known: {', '.join(sorted(ACTIONS))})")
 
 
-def _tiers(value: object) -> tuple[tuple[PluginOption, ...], ...]:
+def _tiers(value: object, installed: PluginLoaders) -> tuple[tuple[PluginOption, ...], ...]:
     tiers = []
     for position, entry in enumerate(_list(value, "tiers")):
         path = f"tiers[{position}]"
         tier = _mapping(entry, path, {"plugins"})
         plugins = _list(tier.get("plugins"), f"{path}.plugins")
-        options = [_plugin(plugin, f"{path}.plugins[{index}]") for index, plugin in enumerate(plugins)]
+        options = [_plugin(plugin, f"{path}.plugins[{index}]", installed) for index, plugin in enumerate(plugins)]
         _check_names(options, path)
         tiers.append(tuple(options))
     return tuple(tiers)
@@ -167,22 +169,48 @@ def _check_names(options: list[PluginOption], path: str) -> None:
             raise ConfigurationError(f"{path}.plugins", f"plugin {name!r} is named twice")
 
 
-def _plugin(value: object, path: str) -> PluginOption:
+def _plugin(value: object, path: str, installed: PluginLoaders) -> PluginOption:
     body = _mapping(value, path, {"name", "arguments", *FLAGS})
-    name = _plugin_name(body.get("name"), f"{path}.name")
+    name = body.get("name")
+    make = _find_plugin(name, f"{path}.name", installed)
     flags = {key: _flag(body[key], f"{path}.{key}") for key in body if key in FLAGS}
     if flags.get("enableHierarchy") and name == "drf":
         raise ConfigurationError(f"{path}.enableHierarchy", "hierarchical drf is not supported yet")
-    raw = _mapping(body.get("arguments") or {}, f"{path}.arguments", None)
-    return PluginOption(name, flags, _arguments(raw, PLUGINS[name].arguments, f"{path}.arguments"))
+    path = f"{path}.arguments"
+    arguments = _arguments(
+        _mapping(body.get("arguments") or {}, path, None), make.arguments, path, make.argument_prefixes
+    )
+    try:
+        make(dict(arguments))
+    except ValueError as error:
+        raise ConfigurationError(path, str(error)) from None
+    return PluginOption(make.name, make, flags, arguments)
 
 
-def _plugin_name(name: object, path: str) -> str:
+def _find_plugin(name: object, path: str, installed: PluginLoaders) -> type[Plugin]:
     if isinstance(name, str) and name in PLUGINS:
-        return name
+        return PLUGINS[name]
+    if isinstance(name, str) and name in installed:
+        return _load_plugin(name, path, installed[name])
     if isinstance(name, str) and name in PLUGINS_NOT_YET:
         raise ConfigurationError(path, f"plugin {name!r} of Volcano is not supported yet")
-    raise ConfigurationError(path, f"unknown plugin {name!r} (known: {', '.join(sorted(PLUGINS))})")
+    known = ", ".join(sorted({*PLUGINS, *installed}))
+    raise ConfigurationError(path, f"unknown plugin {name!r} (known: {known})")
+
+
+def _load_plugin(name: str, path: str, load: Callable[[], object]) -> type[Plugin]:
+    """The class behind an installed plugin. Whatever goes wrong in a foreign package is an error in the file."""
+    try:
+        found = load()
+    except Exception as error:
+        raise ConfigurationError(path, f"plugin {name!r} can't be loaded: {error!r}") from error
+    if not isinstance(found, type) or not issubclass(found, Plugin):
+        raise ConfigurationError(path, f"plugin {name!r} can't be loaded: {found!r} is not a Plugin class")
+    if getattr(found, "name", None) != name:
+        raise ConfigurationError(
+            path, f"plugin {name!r} can't be loaded: the class calls itself {getattr(found, 'name', None)!r}"
+        )
+    return found
 
 
 def _flag(value: object, path: str) -> bool:
@@ -191,10 +219,13 @@ def _flag(value: object, path: str) -> bool:
     return value
 
 
-def _arguments(raw: Mapping[str, Any], known: Mapping[str, Callable[[object], Any]], path: str) -> dict[str, Any]:
+Parsers = Mapping[str, Callable[[object], Any]]
+
+
+def _arguments(raw: Mapping[str, Any], known: Parsers, path: str, prefixes: Parsers | None = None) -> dict[str, Any]:
     parsed: dict[str, Any] = {}
     for key, value in raw.items():
-        parse = known.get(key)
+        parse = known.get(key) or _by_prefix(key, prefixes or {})
         if parse is None:
             raise ConfigurationError(f"{path}.{key}", "is not an argument of it")
         try:
@@ -202,6 +233,14 @@ def _arguments(raw: Mapping[str, Any], known: Mapping[str, Callable[[object], An
         except ValueError as error:
             raise ConfigurationError(f"{path}.{key}", str(error)) from None
     return parsed
+
+
+def _by_prefix(key: str, prefixes: Parsers) -> Callable[[object], Any] | None:
+    """The parser of an argument that ends in a name of the user's own."""
+    for prefix, parse in prefixes.items():
+        if key.startswith(prefix) and len(key) > len(prefix):
+            return parse
+    return None
 
 
 def _configurations(value: object) -> dict[str, dict[str, Any]]:

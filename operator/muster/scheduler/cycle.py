@@ -85,6 +85,7 @@ def _remember(cache: SchedulerCache, configuration: SchedulerConfiguration) -> _
         return memory
     memory = cache.memory = _Memory(configuration, build_framework(configuration), {})
     cache.relief.everything = True
+    cache.index.mention(memory.framework.labels)
     for queue in cache.queues.values():
         queue.deserved = None
     cache.changed.update(cache.jobs)

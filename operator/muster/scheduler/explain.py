@@ -68,6 +68,8 @@ def survey_nodes(session: Session, shape: Shape) -> Reason:
         refused = view.refusal(bucket.make)
         short = _short_of(shape, bucket.idle) if refused is None else []
         if not short:
+            if refused is None:
+                refused = index.judge.refusal_now(shape, next(iter(bucket.members.values())))
             # A node that fits now took one of the gang itself.
             lacking[refused or "node(s) taken by the gang's other members"] += nodes
             continue

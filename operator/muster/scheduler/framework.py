@@ -50,14 +50,16 @@ class Plugin:
     """Base of all plugins.
 
     `arguments` lists what the plugin understands in its `arguments` section, with the parser of each value (it raises
-    ValueError with what is wrong).
+    ValueError with what is wrong); `argument_prefixes` does so for keys that end in a name of the user's
+    (`binpack.resources.nvidia.com/gpu`).
     """
 
     name: ClassVar[str]
     arguments: ClassVar[dict[str, Callable[[object], Any]]] = {}
+    argument_prefixes: ClassVar[dict[str, Callable[[object], Any]]] = {}
 
     def __init__(self, arguments: dict[str, Any]) -> None:
-        """`arguments` are parsed already; what was not given is absent."""
+        """`arguments` are parsed already; what was not given is absent. Raises ValueError when they don't agree."""
 
     def register(self, points: ExtensionPoints) -> None:
         """Say where the plugin takes part."""
@@ -93,6 +95,7 @@ class Tier:
     preemptive: list[Preemptive] = field(default_factory=list)
     victim_queue_order: list[VictimQueueOrder] = field(default_factory=list)
     victim_tasks: list[VictimTasks] = field(default_factory=list)
+    node_predicates: list[Predicate] = field(default_factory=list)
 
 
 FLAGS = {
@@ -113,6 +116,7 @@ FLAGS = {
     "reclaimable": "enableReclaimable",
     "preemptive": "enablePreemptive",
     "victim_tasks": "enabledVictim",
+    "node_predicates": "enablePredicate",
 }
 """The flag of each extension point; `job_valid`, `unified_evictable` and `victim_queue_order` have none (Volcano's
 rule): they are always asked."""
@@ -121,9 +125,18 @@ rule): they are always asked."""
 class ExtensionPoints:
     """One plugin's way into its tier: registers only where the plugin's flags allow it."""
 
-    def __init__(self, tier: Tier, flags: dict[str, bool]) -> None:
+    def __init__(self, tier: Tier, flags: dict[str, bool], labels: set[str] | None = None) -> None:
         self._tier = tier
         self._flags = flags
+        self._labels = labels if labels is not None else set()
+
+    def mention(self, *labels: str) -> None:
+        """The plugin reads these labels of nodes where it judges makes: nodes that differ in them are told apart."""
+        self._labels.update(labels)
+
+    def flag(self, name: str, default: bool) -> bool:
+        """What the configuration says of a flag, for those that change how a plugin works (`enableHierarchy`)."""
+        return self._flags.get(name, default)
 
     def add(self, point: str, function: Callable[..., Any]) -> None:
         """Take part in the extension point of that name (a field of Tier)."""
@@ -138,16 +151,20 @@ class Framework:
     def __init__(self, tiers: list[list[tuple[Plugin, dict[str, bool]]]]) -> None:
         self.plugins = [plugin for tier in tiers for plugin, _ in tier]
         self.tiers = [Tier() for _ in tiers]
+        self.labels: set[str] = set()
         for tier, entries in zip(self.tiers, tiers, strict=True):
             for plugin, flags in entries:
-                plugin.register(ExtensionPoints(tier, flags))
+                plugin.register(ExtensionPoints(tier, flags, self.labels))
         self._job_order = list(self._all("job_order"))
         self._task_order = list(self._all("task_order"))
         self._queue_order = list(self._all("queue_order"))
         self._job_ready = list(self._all("job_ready"))
         self._allocatable = list(self._all("allocatable"))
         self.judge = Judge(
-            tuple(self._all("predicates")), tuple(self._all("node_orders")), tuple(self._all("make_orders"))
+            tuple(self._all("predicates")),
+            tuple(self._all("node_orders")),
+            tuple(self._all("make_orders")),
+            tuple(self._all("node_predicates")),
         )
 
     def _all(self, point: str) -> Iterator[Any]:

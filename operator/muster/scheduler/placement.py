@@ -22,7 +22,10 @@ from muster.scheduler.specs import NodeSpec
 from muster.scheduler.task import Shape
 
 Predicate = Callable[[Shape, NodeInfo], "str | None"]
-NodeOrder = Callable[[Shape, NodeInfo], int]
+NodeOrder = Callable[[Shape, NodeInfo], float]
+PRECISION = 1000
+"""Scores are compared in thousandths of a point: finer than any plugin means, coarser than what floats add by noise."""
+
 MakeOrder = Callable[[Shape, Sequence[NodeInfo]], Sequence[int]]
 
 
@@ -30,18 +33,27 @@ MakeOrder = Callable[[Shape, Sequence[NodeInfo]], Sequence[int]]
 class Judge:
     """How nodes are filtered and scored.
 
-    `predicates` and `make_orders` may read only what makes a make (spec, taints, mentioned labels); `node_orders` may
-    read the accounts too. A make order scores all admissible makes at once, since Kubernetes scales its answers by the
-    largest.
+    `predicates` and `make_orders` may read only what makes a make (spec, taints, mentioned labels); `node_predicates`
+    and `node_orders` may read the accounts too. A make order scores all admissible makes at once, since Kubernetes
+    scales its answers by the largest.
     """
 
     predicates: tuple[Predicate, ...] = ()
     node_orders: tuple[NodeOrder, ...] = ()
     make_orders: tuple[MakeOrder, ...] = ()
+    node_predicates: tuple[Predicate, ...] = ()
 
     def refusal(self, shape: Shape, node: NodeInfo) -> str | None:
         """Why a node of this make is out of the question, None when it is not."""
         for predicate in self.predicates:
+            failure = predicate(shape, node)
+            if failure is not None:
+                return failure
+        return None
+
+    def refusal_now(self, shape: Shape, node: NodeInfo) -> str | None:
+        """Why a node is out of the question with the accounts that it has, though its make is not."""
+        for predicate in self.node_predicates:
             failure = predicate(shape, node)
             if failure is not None:
                 return failure
@@ -350,9 +362,13 @@ class ShapeView:
             ranking = self._later
         else:
             return None
-        for order in self._index.judge.node_orders:
-            score += order(self.shape, node)
-        return ranking, score
+        judge = self._index.judge
+        if judge.node_predicates and judge.refusal_now(self.shape, node) is not None:
+            return None
+        points: float = score
+        for order in judge.node_orders:
+            points += order(self.shape, node)
+        return ranking, round(points * PRECISION)
 
 
 def fits(shape: Shape, idle: Resources) -> bool:

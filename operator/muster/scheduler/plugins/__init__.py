@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from muster.scheduler.framework import Plugin
+from muster.scheduler.plugins.binpack import Binpack
 from muster.scheduler.plugins.conformance import Conformance
 from muster.scheduler.plugins.drf import DominantResourceFairness
 from muster.scheduler.plugins.gang import Gang
@@ -11,10 +12,12 @@ from muster.scheduler.plugins.overcommit import Overcommit
 from muster.scheduler.plugins.predicates import Predicates
 from muster.scheduler.plugins.priority import Priority
 from muster.scheduler.plugins.proportion import Proportion
+from muster.scheduler.plugins.resource_strategy_fit import ResourceStrategyFit
 
 PLUGINS: dict[str, type[Plugin]] = {
     plugin.name: plugin
     for plugin in (
+        Binpack,
         Conformance,
         DominantResourceFairness,
         Gang,
@@ -23,12 +26,12 @@ PLUGINS: dict[str, type[Plugin]] = {
         Predicates,
         Priority,
         Proportion,
+        ResourceStrategyFit,
     )
 }
 
 NOT_YET = frozenset(
     {
-        "binpack",
         "capacity",
         "cdp",
         "deviceshare",
@@ -38,7 +41,6 @@ NOT_YET = frozenset(
         "numaaware",
         "pdb",
         "rescheduling",
-        "resource-strategy-fit",
         "resourcequota",
         "sla",
         "task-topology",

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from fractions import Fraction
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 
 def integer(value: object) -> int:
@@ -43,3 +47,68 @@ def only(parse: Callable[[object], object], neutral: object) -> Callable[[object
         return neutral
 
     return check
+
+
+def names(value: object) -> tuple[str, ...]:
+    """Names separated by commas, or a list of them."""
+    if isinstance(value, str):
+        value = value.split(",")
+    if not isinstance(value, (list, tuple)) or not all(isinstance(each, str) for each in value):
+        raise ValueError(f"must be names separated by commas, not {value!r}")
+    return tuple(each.strip() for each in value if each.strip())
+
+
+def mapping(parse: Callable[[object], T]) -> Callable[[object], dict[str, T]]:
+    """A mapping from names to values that `parse` understands."""
+
+    def check(value: object) -> dict[str, T]:
+        found: dict[str, T] = {}
+        for key, one in _items(value):
+            try:
+                found[key] = parse(one)
+            except ValueError as error:
+                raise ValueError(f"{key}: {error}") from None
+        return found
+
+    return check
+
+
+def record(fields: Mapping[str, Callable[[object], Any]]) -> Callable[[object], dict[str, Any]]:
+    """A mapping with these keys and no others, each with its own parser."""
+
+    def check(value: object) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for key, one in _items(value):
+            parse = fields.get(key)
+            if parse is None:
+                raise ValueError(f"{key} is not known (known: {', '.join(sorted(fields))})")
+            try:
+                found[key] = parse(one)
+            except ValueError as error:
+                raise ValueError(f"{key}: {error}") from None
+        return found
+
+    return check
+
+
+def _items(value: object) -> list[tuple[str, object]]:
+    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
+        raise ValueError(f"must be a mapping, not {value!r}")
+    return list(value.items())
+
+
+_DURATION = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)")
+_SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+def duration(value: object) -> float:
+    """A time as Go writes it (`1h2m3.5s`), in seconds."""
+    text = value.strip() if isinstance(value, str) else ""
+    sign = -1.0 if text.startswith("-") else 1.0
+    digits = text.lstrip("+-")
+    if digits == "0":
+        return 0.0
+    parts = _DURATION.findall(digits)
+    if not parts or "".join(amount + unit for amount, unit in parts) != digits:
+        raise ValueError(f"must be a time such as 90s or 1h30m, not {value!r}")
+    return sign * sum(float(amount) * _SECONDS[unit] for amount, unit in parts)
