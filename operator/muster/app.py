@@ -33,6 +33,7 @@ from muster.kube.events import EventRecorder, ObjectReference
 from muster.kube.informer import Informer
 from muster.kube.lease import LeaderElector
 from muster.kube.objects import ApiObject, Job, Node, Pod, PodGroup, PriorityClass, Queue, Service
+from muster.kube.policy_objects import ResourceQuota
 from muster.kube.resource import (
     JOBS,
     NODES,
@@ -41,6 +42,7 @@ from muster.kube.resource import (
     PRIORITYCLASSES,
     QUEUES,
     RAYCLUSTERS,
+    RESOURCEQUOTAS,
     SERVICES,
     Resource,
 )
@@ -184,7 +186,14 @@ class Operator:
         parts: list[Callable[[], Coroutine[Any, Any, None]]] = []
         if Component.SCHEDULER in self._options.components:
             nodes, priority_classes = self._informer(NODES, Node), self._informer(PRIORITYCLASSES, PriorityClass)
-            engine_informers = EngineInformers(pods, nodes, pod_groups, queues, priority_classes)
+            engine_informers = EngineInformers(
+                pods,
+                nodes,
+                pod_groups,
+                queues,
+                priority_classes,
+                resource_quotas=self._informer(RESOURCEQUOTAS, ResourceQuota),
+            )
             parts.append(self._engine(engine_informers, own_pod).run)
         if Component.CONTROLLERS in self._options.components:
             made_by_us = f"{labels.CREATED_BY}={labels.OPERATOR}"

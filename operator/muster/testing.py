@@ -26,6 +26,7 @@ from muster.scheduler.specs import (
     PriorityClassSpec,
     QueueSpec,
     QueueState,
+    ResourceQuotaSpec,
     TaskSpec,
     TaskStatus,
 )
@@ -33,7 +34,7 @@ from muster.scheduler.specs import (
 NAMESPACE = "default"
 GIB = 1024**3
 
-Spec = NodeSpec | QueueSpec | PodGroupSpec | TaskSpec | PriorityClassSpec
+Spec = NodeSpec | QueueSpec | PodGroupSpec | TaskSpec | PriorityClassSpec | ResourceQuotaSpec
 
 
 def resources(cpu: float = 0, memory: float = 0, pods: int | None = None, **scalars: int) -> Resources:
@@ -231,7 +232,7 @@ class Cluster:
     def add(self, *specs: Spec | Iterable[Spec]) -> None:
         """Add objects, or replace those of the same name."""
         for spec in specs:
-            if isinstance(spec, (NodeSpec, QueueSpec, PodGroupSpec, TaskSpec, PriorityClassSpec)):
+            if isinstance(spec, Spec):
                 self._set(spec)
             else:
                 self.add(*spec)
@@ -251,6 +252,8 @@ class Cluster:
                 self.cache.set_task(spec)
             case PriorityClassSpec():
                 self.cache.set_priority_class(spec)
+            case ResourceQuotaSpec():
+                self.cache.set_resource_quota(spec)
 
     def cycle(self, seconds: float = 0.0) -> Outcome:
         """Let time pass, then decide."""

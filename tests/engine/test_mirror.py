@@ -9,6 +9,7 @@ from muster.engine.mirror import EngineInformers, Mirror
 from muster.kube.events import ObjectReference
 from muster.kube.malformed import MalformedObject
 from muster.kube.objects import Node, Pod, PodGroup, PriorityClass, Queue
+from muster.kube.policy_objects import ResourceQuota
 from muster.kube.resource import PODGROUPS
 from muster.kube.store import Store
 from muster.scheduler.specs import Phase
@@ -58,7 +59,9 @@ class Cluster:
             scheduler_names=("muster",),
             gate=GATE,
         )
+        self.resource_quotas: Store[ResourceQuota] = Store("ResourceQuota")
         stores: list[Any] = [self.pods, self.nodes, self.pod_groups, self.queues, Store[PriorityClass]("PriorityClass")]
+        stores += [self.resource_quotas]
         self.mirror.attach(EngineInformers(*stores))
 
     def _wake(self) -> None:
@@ -256,3 +259,10 @@ def test_a_model_that_fails_is_in_doubt() -> None:
     cluster.model.failure = failure
     cluster.pods.remove("default/p")
     assert cluster.doubts == [failure]
+
+
+def test_a_quota_is_told_and_wakes_the_loop() -> None:
+    cluster = Cluster()
+    given = {"metadata": {"name": "q", "namespace": "ns"}, "status": {"hard": {"cpu": "1"}}}
+    cluster.resource_quotas.put(msgspec.convert(given, type=ResourceQuota))
+    assert (cluster.model.calls(), cluster.woken()) == (["set_resource_quota"], True)

@@ -171,3 +171,23 @@ def test_a_pod_that_cannot_be_translated_is_refused_by_its_field(given: Pod, pat
     with pytest.raises(TranslationError) as caught:
         translated(given)
     assert caught.value.path == path
+
+
+BOUND_AT = {"type": "PodScheduled", "status": "True", "lastTransitionTime": "2026-01-01T00:00:10Z"}
+COOLDOWNS: dict[str, tuple[dict[str, Any], float | None]] = {
+    "from when it was bound": ({"status": {"conditions": [BOUND_AT], "startTime": "2026-01-01T00:00:20Z"}}, 70.0),
+    "else from its start": ({"status": {"startTime": "2026-01-01T00:00:20Z"}}, 80.0),
+    "else from when it was made": ({}, 60.0),
+    "not bound yet": ({"node": None, "phase": "Pending"}, None),
+    "not running yet": ({"phase": "Pending"}, None),
+    "a label": ({"labels": {"volcano.sh/cooldown-time": "2m"}}, 120.0),
+    "no time": ({"annotations": {"volcano.sh/cooldown-time": "soon"}}, None),
+    "not stated": ({"annotations": {}}, None),
+}
+
+
+@pytest.mark.parametrize(("given", "seconds"), COOLDOWNS.values(), ids=COOLDOWNS.keys())
+def test_a_running_pod_cools_down_for_as_long_as_it_states(given: dict[str, Any], seconds: float | None) -> None:
+    options = {"node": "n", "phase": "Running", "annotations": {"volcano.sh/cooldown-time": "1m"}, **given}
+    expected = None if seconds is None else 1767225600.0 + seconds
+    assert spec_of(pod(**options)).cooldown_until == expected

@@ -229,3 +229,20 @@ def test_a_queue_with_an_amount_that_is_none_is_refused_by_its_field(path: str, 
 def test_a_priority_class_is_its_value() -> None:
     given = msgspec.convert({"metadata": {"name": "high"}, "value": 1000, "globalDefault": True}, type=PriorityClass)
     assert priority_class_spec(given) == PriorityClassSpec("high", 1000, True)
+
+
+@pytest.mark.parametrize(
+    ("annotations", "seconds"),
+    [
+        ({"sla-waiting-time": "1h2m3s"}, 3723.0),
+        ({"volcano.sh/sla-waiting-time": "10m", "sla-waiting-time": "1h"}, 600.0),
+        ({"volcano.sh/sla-waiting-time": "soon", "sla-waiting-time": "1.5h"}, 5400.0),
+        ({"sla-waiting-time": "0s"}, None),
+        ({"sla-waiting-time": "-5m"}, None),
+        ({"sla-waiting-time": "90"}, None),
+        ({}, None),
+    ],
+)
+def test_a_gang_states_how_long_it_may_wait(annotations: dict[str, str], seconds: float | None) -> None:
+    group = msgspec.convert({"metadata": {"name": "g", "annotations": annotations}}, type=PodGroup)
+    assert pod_group_spec(group).sla_waiting_time == seconds

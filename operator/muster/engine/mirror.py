@@ -16,21 +16,30 @@ from muster.engine.node_specs import node_spec
 from muster.engine.pod_specs import task_spec
 from muster.engine.podgroup_specs import malformed_pod_group_spec, pod_group_spec
 from muster.engine.queue_specs import priority_class_spec, queue_spec
+from muster.engine.quota_specs import resource_quota_spec
 from muster.engine.references import reference
 from muster.engine.reflection import Listener, Reflection
 from muster.kube.events import EventRecorder, ObjectReference
 from muster.kube.informer import Informer, MalformedObject
 from muster.kube.objects import ApiObject, Node, Pod, PodGroup, PriorityClass, Queue
-from muster.kube.resource import NODES, PODGROUPS, PODS, PRIORITYCLASSES, QUEUES, Resource
+from muster.kube.policy_objects import ResourceQuota
+from muster.kube.resource import NODES, PODGROUPS, PODS, PRIORITYCLASSES, QUEUES, RESOURCEQUOTAS, Resource
 from muster.scheduler.cache import SchedulerCache
-from muster.scheduler.specs import NodeSpec, PodGroupSpec, PriorityClassSpec, QueueSpec, TaskSpec
+from muster.scheduler.specs import (
+    NodeSpec,
+    PodGroupSpec,
+    PriorityClassSpec,
+    QueueSpec,
+    ResourceQuotaSpec,
+    TaskSpec,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class EngineInformers:
     """The watches that the engine reads, run by their owner.
 
-    Pods of all namespaces, unfiltered: the pods of others fill nodes too.
+    Pods of all namespaces, unfiltered: the pods of others fill nodes too. What only some plugins read may be left out.
     """
 
     pods: Informer[Pod]
@@ -38,10 +47,12 @@ class EngineInformers:
     pod_groups: Informer[PodGroup]
     queues: Informer[Queue]
     priority_classes: Informer[PriorityClass]
+    resource_quotas: Informer[ResourceQuota] | None = None
 
     def all(self) -> tuple[Informer[Any], ...]:
         """All of them."""
-        return (self.priority_classes, self.queues, self.nodes, self.pod_groups, self.pods)
+        optional = [each for each in (self.resource_quotas,) if each is not None]
+        return (*optional, self.priority_classes, self.queues, self.nodes, self.pod_groups, self.pods)
 
 
 class Mirror:
@@ -84,9 +95,14 @@ class Mirror:
         self._priority_classes: Reflection[PriorityClass, PriorityClassSpec] = Reflection(
             PRIORITYCLASSES, listener, priority_class_spec, cache.set_priority_class, cache.remove_priority_class
         )
+        self._resource_quotas: Reflection[ResourceQuota, ResourceQuotaSpec] = Reflection(
+            RESOURCEQUOTAS, listener, resource_quota_spec, cache.set_resource_quota, cache.remove_resource_quota
+        )
 
     def attach(self, informers: EngineInformers) -> None:
         """Tell the cache of everything that the informers know, and from now on of every change."""
+        if informers.resource_quotas is not None:
+            informers.resource_quotas.subscribe(self._resource_quotas.on_change)
         informers.priority_classes.subscribe(self._priority_classes.on_change)
         informers.queues.subscribe(self._queues.on_change)
         informers.nodes.subscribe(self._nodes.on_change)
@@ -95,7 +111,14 @@ class Mirror:
 
     def close(self) -> None:
         """Pass over every change from now on: informers outlive the engine that owned the cache."""
-        for each in (self._pods, self._nodes, self._pod_groups, self._queues, self._priority_classes):
+        for each in (
+            self._pods,
+            self._nodes,
+            self._pod_groups,
+            self._queues,
+            self._priority_classes,
+            self._resource_quotas,
+        ):
             each.closed = True
 
     def on_malformed(self, found: MalformedObject) -> None:

@@ -10,6 +10,7 @@ from muster.engine.pod_constraints import pod_constraints
 from muster.engine.pod_requests import pod_requests
 from muster.engine.times import unix_seconds
 from muster.kube.objects import Pod
+from muster.scheduler.plugins.arguments import duration
 from muster.scheduler.specs import PodVerdict, TaskSpec, TaskStatus
 
 _TRUE = frozenset({"1", "t", "T", "true", "TRUE", "True"})
@@ -52,6 +53,7 @@ def task_spec(pod: Pod, *, scheduler_names: Collection[str], gate: str) -> TaskS
         ours=ours,
         queue=pod.metadata.annotations.get(wire_keys.QUEUE_NAME, ""),
         priority_class=pod.spec.priority_class_name or "",
+        cooldown_until=cooldown_end(pod, status),
         verdict=verdict_shown(pod),
     )
 
@@ -78,6 +80,23 @@ def is_preemptable(pod: Pod) -> bool:
     """Whether the pod may be evicted for others: annotation, else label, else yes. What is no truth value means no."""
     word = _note(pod, wire_keys.PREEMPTABLE)
     return word in _TRUE if word else True
+
+
+def cooldown_end(pod: Pod, status: TaskStatus) -> float | None:
+    """Until when a running pod is not to be evicted for others: its start and the cooldown time that it states.
+
+    The start is when it was bound; where nothing tells that, it is not before the pod was made.
+    """
+    text = pod.metadata.labels.get(wire_keys.COOLDOWN_TIME) or pod.metadata.annotations.get(wire_keys.COOLDOWN_TIME)
+    if not text or status is not TaskStatus.RUNNING:
+        return None
+    try:
+        cooldown = duration(text)
+    except ValueError:
+        return None
+    bound = [each for each in pod.status.conditions if each.type == "PodScheduled" and each.status == "True"]
+    start = bound[0].last_transition_time if bound else None
+    return unix_seconds(start or pod.status.start_time or pod.metadata.creation_timestamp) + cooldown
 
 
 def verdict_shown(pod: Pod) -> PodVerdict | None:

@@ -16,6 +16,7 @@ from muster.engine.pod_requests import pod_requests
 from muster.engine.times import unix_seconds
 from muster.kube import objects
 from muster.kube.malformed import MalformedObject
+from muster.scheduler.plugins.arguments import duration
 from muster.scheduler.specs import Companion, Condition, Phase, PodGroupSpec
 
 _PHASES = {phase.value: phase for phase in Phase}
@@ -50,6 +51,7 @@ def pod_group_spec(group: objects.PodGroup) -> PodGroupSpec:
         companion_nodes=companion_nodes(group),
         broken_since=_time(meta.annotations.get(wire_keys.BROKEN_SINCE)),
         problem=problem,
+        sla_waiting_time=_sla_waiting_time(group),
     )
 
 
@@ -64,6 +66,18 @@ def companion_nodes(group: objects.PodGroup) -> dict[str, str]:
         return msgspec.json.decode(group.metadata.annotations.get(wire_keys.COMPANION_NODES, "{}"), type=dict[str, str])
     except msgspec.MsgspecError:
         return {}
+
+
+def _sla_waiting_time(group: objects.PodGroup) -> float | None:
+    """How long the gang may wait. What is no time, or none at all, says nothing (Volcano's rule)."""
+    for key in wire_keys.SLA_WAITING_TIME:
+        try:
+            seconds = duration(group.metadata.annotations.get(key))
+        except ValueError:
+            continue
+        if seconds > 0:
+            return seconds
+    return None
 
 
 def _min_resources(group: objects.PodGroup) -> Any:

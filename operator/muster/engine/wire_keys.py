@@ -12,6 +12,10 @@ TASK_SPEC: Final = "volcano.sh/task-spec"
 """On a pod: its role in the gang."""
 TASK_PRIORITY: Final = "volcano.sh/task-priority"
 PREEMPTABLE: Final = "volcano.sh/preemptable"
+COOLDOWN_TIME: Final = "volcano.sh/cooldown-time"
+"""On a pod: how long after its start it is not evicted for others, as a Go duration."""
+SLA_WAITING_TIME: Final = ("volcano.sh/sla-waiting-time", "sla-waiting-time")
+"""On a PodGroup: how long it may wait, as a Go duration; the first that can be read holds."""
 
 COMPANIONS: Final = "muster.dev/companions"
 """On a PodGroup: the pods that it will need later, as JSON: [{"role": ..., "podSpec": {...}}]."""

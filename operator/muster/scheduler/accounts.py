@@ -14,7 +14,7 @@ from muster.scheduler.placement import NodeIndex
 from muster.scheduler.queue import IMPLICIT, QueueInfo
 from muster.scheduler.resources import Resources
 from muster.scheduler.shapes import ShapeBook
-from muster.scheduler.specs import PriorityClassSpec, TaskStatus
+from muster.scheduler.specs import PriorityClassSpec, ResourceQuotaSpec, TaskStatus
 from muster.scheduler.task import TaskInfo
 
 _UNGROUPED = ""
@@ -26,7 +26,7 @@ class Accounts:
     `total` and `used` are sums over known nodes, `promised` what admitted jobs have reserved. `changed` are the jobs
     whose status has to be worked out again, `waiting` those that the actions look at, `unsettled` those whose part in
     promises may be out of date. `relief` is what got better since the last cycle, `reserving` names the jobs that
-    ended it with room promised on nodes. `memory` belongs to the cycle.
+    ended it with room promised on nodes. `resource_quotas` are by namespace and key. `memory` belongs to the cycle.
     """
 
     def __init__(self) -> None:
@@ -35,6 +35,7 @@ class Accounts:
         self.jobs: dict[str, JobInfo] = {}
         self.queues: dict[str, QueueInfo] = {name: QueueInfo(name) for name in IMPLICIT}
         self.priority_classes: dict[str, PriorityClassSpec] = {}
+        self.resource_quotas: dict[str, dict[str, ResourceQuotaSpec]] = {}
         self.total = Resources()
         self.used = Resources()
         self.promised = Resources()

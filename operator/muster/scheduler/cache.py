@@ -19,9 +19,11 @@ from muster.scheduler.resources import Resources
 from muster.scheduler.restore import differs_in_status_only, restore_state, status_in
 from muster.scheduler.specs import (
     NodeSpec,
+    Phase,
     PodGroupSpec,
     PriorityClassSpec,
     QueueSpec,
+    ResourceQuotaSpec,
     TaskSpec,
     TaskStatus,
 )
@@ -316,6 +318,28 @@ class SchedulerCache(Accounts):
         """A PriorityClass is gone."""
         if self.priority_classes.pop(name, None) is not None:
             self._reprioritise()
+
+    def set_resource_quota(self, spec: ResourceQuotaSpec) -> None:
+        """A ResourceQuota was added or changed."""
+        quotas = self.resource_quotas.setdefault(spec.namespace, {})
+        if quotas.get(spec.key) != spec:
+            quotas[spec.key] = spec
+            self._touch_quota(spec.namespace)
+
+    def remove_resource_quota(self, key: str) -> None:
+        """A ResourceQuota is gone."""
+        namespace = key.partition("/")[0]
+        quotas = self.resource_quotas.get(namespace, {})
+        if quotas.pop(key, None) is not None:
+            self._touch_quota(namespace)
+        if not quotas:
+            self.resource_quotas.pop(namespace, None)
+
+    def _touch_quota(self, namespace: str) -> None:
+        """Wake the gangs of the namespace that wait to be admitted."""
+        for job in self.lot.jobs.values():
+            if job.phase is Phase.PENDING and job.key.startswith(f"{namespace}/"):
+                self.relief.queues.add(job.queue.name)
 
     def _reprioritise(self) -> None:
         for job in self.jobs.values():

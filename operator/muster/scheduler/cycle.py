@@ -193,16 +193,20 @@ def _park(session: Session) -> None:
             shapes.update((task.shape.id, task.shape) for task in job.companions_pending())
             parking = Parking(wakes, job.queue.name, tuple(shapes[key] for key in sorted(shapes)))
             alone = job.ready or job.broken_since is not None
-            cache.lot.park(job, parking, job.key if alone else gang_key(job), session.job_key(job))
+            like = job.key if alone else (gang_key(job), session.framework.kind(job))
+            cache.lot.park(job, parking, like, session.job_key(job))
 
 
 def _note_deadlines(session: Session, memory: _Memory) -> None:
     for job in {**session.cache.changed, **{job.key: job for job in session.candidates}}.values():
-        deadline = next_deadline(session, job)
-        if deadline is None:
-            memory.deadlines.pop(job.key, None)
+        deadlines = session.framework.job_deadlines(session, job)
+        own = next_deadline(session, job)
+        if own is not None:
+            deadlines.append(own)
+        if deadlines:
+            memory.deadlines[job.key] = min(deadlines)
         else:
-            memory.deadlines[job.key] = deadline
+            memory.deadlines.pop(job.key, None)
 
 
 def _changed_queues(session: Session) -> dict[str, QueueStatus]:
@@ -225,4 +229,4 @@ def _wake_at(session: Session, memory: _Memory) -> float | None:
         return session.now
     for key in [key for key in memory.deadlines if key not in cache.jobs]:
         del memory.deadlines[key]
-    return min(memory.deadlines.values(), default=None)
+    return min([*memory.deadlines.values(), *session.framework.deadlines(session)], default=None)

@@ -10,8 +10,8 @@ and age and uid decide the rest. Queues are compared, since the order of two que
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -44,6 +44,8 @@ JobVote = Callable[["Session", "JobInfo"], Vote]
 Overused = Callable[["Session", "QueueInfo"], bool]
 Allocatable = Callable[["Session", "QueueInfo", "Resources"], "Reason | None"]
 JobCallback = Callable[["Session", "JobInfo"], None]
+JobKind = Callable[["JobInfo"], Hashable]
+"""Tells apart jobs of one queue and shape that the plugin may nevertheless refuse or admit for different reasons."""
 
 
 class Plugin:
@@ -63,6 +65,12 @@ class Plugin:
 
     def register(self, points: ExtensionPoints) -> None:
         """Say where the plugin takes part."""
+
+    def job_deadline(self, session: Session, job: JobInfo) -> float | None:
+        """When (Unix seconds, in the future) the plugin will think otherwise of the job although nothing changes."""
+
+    def deadline(self, session: Session) -> float | None:
+        """When it will think otherwise of everything: a cycle is run then, and `on_session_open` takes note."""
 
     def on_session_open(self, session: Session) -> None:
         """Called at the start of each cycle, in the order of tiers."""
@@ -95,6 +103,7 @@ class Tier:
     preemptive: list[Preemptive] = field(default_factory=list)
     victim_queue_order: list[VictimQueueOrder] = field(default_factory=list)
     victim_tasks: list[VictimTasks] = field(default_factory=list)
+    kinds: list[JobKind] = field(default_factory=list)
     node_predicates: list[Predicate] = field(default_factory=list)
 
 
@@ -160,6 +169,8 @@ class Framework:
         self._queue_order = list(self._all("queue_order"))
         self._job_ready = list(self._all("job_ready"))
         self._allocatable = list(self._all("allocatable"))
+        self._kinds = list(self._all("kinds"))
+        self._timed = [each for each in self.plugins if type(each).job_deadline is not Plugin.job_deadline]
         self.judge = Judge(
             tuple(self._all("predicates")),
             tuple(self._all("node_orders")),
@@ -192,6 +203,28 @@ class Framework:
             if verdict:
                 return verdict
         return 0
+
+    def kind(self, job: JobInfo) -> Hashable:
+        """Equal for jobs that all plugins treat alike, as far as their shapes and queues are alike."""
+        return tuple(kind(job) for kind in self._kinds)
+
+    # --- time ---
+
+    def job_deadlines(self, session: Session, job: JobInfo) -> list[float]:
+        """When plugins will think otherwise of the job."""
+        asked = (plugin.job_deadline(session, job) for plugin in self._timed)
+        return [at for at in asked if at is not None]
+
+    def deadlines(self, session: Session) -> list[float]:
+        """When plugins will think otherwise of everything."""
+        asked = (plugin.deadline(session) for plugin in self.plugins)
+        return [at for at in asked if at is not None]
+
+    def judge_anew(self, session: Session) -> None:
+        """A plugin thinks otherwise of nodes from now on, though no node has changed."""
+        self.judge = replace(self.judge)
+        session.cache.index.use(self.judge)
+        session.cache.relief.everything = True
 
     # --- all must agree ---
 
@@ -276,26 +309,33 @@ class Framework:
 
     def job_enqueueable(self, session: Session, job: JobInfo) -> Reason | None:
         """The objection to admitting the job, None when it may enter."""
-        return self._vote(session, job, [tier.job_enqueueable for tier in self.tiers])
+        return self._vote(session, job, [tier.job_enqueueable for tier in self.tiers])[1]
 
     def job_pipelined(self, session: Session, job: JobInfo) -> bool:
         """Whether what the job has been promised is worth holding."""
-        return self._vote(session, job, [tier.job_pipelined for tier in self.tiers]) is None
+        return self._vote(session, job, [tier.job_pipelined for tier in self.tiers])[1] is None
+
+    def holds_room(self, session: Session, job: JobInfo) -> bool:
+        """Whether a plugin wants what the job has found to be held although the rest is missing."""
+        return self._vote(session, job, [tier.job_pipelined for tier in self.tiers])[0]
 
     def job_enqueued(self, session: Session, job: JobInfo) -> None:
         """Tell every plugin that the job was admitted."""
         for callback in self._all("job_enqueued"):
             callback(session, job)
 
-    def _vote(self, session: Session, job: JobInfo, tiers: list[list[JobVote]]) -> Reason | None:
-        """Any rejection is final; a tier that ends with a permit keeps later tiers from being asked."""
+    def _vote(self, session: Session, job: JobInfo, tiers: list[list[JobVote]]) -> tuple[bool, Reason | None]:
+        """Any rejection is final; a tier that ends with a permit keeps later tiers from being asked.
+
+        Gives whether there was a permit, and the rejection.
+        """
         for votes in tiers:
             permitted = False
             for vote in votes:
                 answer = vote(session, job)
                 if isinstance(answer, Reason):
-                    return answer
+                    return False, answer
                 permitted = permitted or answer is True
             if permitted:
-                return None
-        return None
+                return True, None
+        return False, None

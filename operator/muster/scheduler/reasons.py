@@ -51,6 +51,7 @@ class Code(Enum):
     NOT_ENOUGH_PODS_OF_ROLE = "NotEnoughPodsOfRole"
     QUEUE_QUOTA = "QueueQuota"
     CLUSTER_OVERCOMMIT = "ClusterOvercommit"
+    NAMESPACE_QUOTA = "NamespaceQuota"
     NOT_ENOUGH_NODES = "NotEnoughNodes"
     WAITING_FOR_RELEASE = "WaitingForRelease"
     WAITING_FOR_TURN = "WaitingForTurn"
@@ -74,6 +75,7 @@ _CLASSES = {
     Code.NOT_ENOUGH_PODS_OF_ROLE: ReasonClass.INCOMPLETE,
     Code.QUEUE_QUOTA: ReasonClass.QUOTA,
     Code.CLUSTER_OVERCOMMIT: ReasonClass.QUOTA,
+    Code.NAMESPACE_QUOTA: ReasonClass.QUOTA,
     Code.NOT_ENOUGH_NODES: ReasonClass.ROOM,
     Code.WAITING_FOR_RELEASE: ReasonClass.VICTIMS,
     Code.WAITING_FOR_TURN: ReasonClass.NEXT,
@@ -244,6 +246,10 @@ _TEXTS: dict[Code, Callable[[Reason], str]] = {
     Code.CLUSTER_OVERCOMMIT: lambda r: (
         f"the cluster is promised already: asks for {amount(r, r.requested)}, used and promised "
         f"{amount(r, r.used)} of {amount(r, r.limit)} (with the overcommit factor)"
+    ),
+    Code.NAMESPACE_QUOTA: lambda r: (
+        f"ResourceQuota {r.detail} has no room: asked for {amount(r, r.requested)}, "
+        f"used {amount(r, r.used)} of {amount(r, r.limit)}"
     ),
     Code.NOT_ENOUGH_NODES: _not_enough_nodes,
     Code.WAITING_FOR_RELEASE: lambda r: (

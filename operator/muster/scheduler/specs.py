@@ -97,7 +97,8 @@ class TaskSpec:
     `status` by volcano's table: Pending (no node), Bound (node, not yet running), Running, Releasing (deletion
     asked for and not yet gone), Succeeded, Failed, Unknown. `job` is `namespace/podgroup`, empty for a pod without a
     group. `gated` means a scheduling gate other than ours. `queue` is the pod's own queue annotation, used only for a
-    pod without a group. `verdict` is what the pod says already (None: nothing of ours).
+    pod without a group. `verdict` is what the pod says already (None: nothing of ours). Until `cooldown_until` it has
+    run too short a time to be evicted for others.
     """
 
     uid: str
@@ -118,6 +119,7 @@ class TaskSpec:
     ours: bool = True
     queue: str = ""
     priority_class: str = ""
+    cooldown_until: float | None = None
     verdict: PodVerdict | None = field(default=None, compare=False)
 
 
@@ -151,6 +153,7 @@ class PodGroupSpec:
     counters in the status, None when it has none. `broken_since` is our annotation `muster.dev/broken-since`,
     `companion_nodes` (role to node) our annotation `muster.dev/companion-nodes`. `problem` is set when the object
     can't be used as it is (a wrong type, a bad annotation): the gang then waits with that as its reason.
+    `sla_waiting_time` (seconds) is how long it may wait at most.
     """
 
     namespace: str
@@ -171,6 +174,7 @@ class PodGroupSpec:
     companion_nodes: Mapping[str, str] = field(default_factory=dict)
     broken_since: float | None = None
     problem: str = ""
+    sla_waiting_time: float | None = None
 
     @property
     def key(self) -> str:
@@ -196,6 +200,21 @@ class QueueSpec:
     priority: int = 0
     creation: float = 0.0
     allocated: Resources | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceQuotaSpec:
+    """A ResourceQuota: amounts by its own names (`cpu`, `requests.cpu`, `pods`, …), in the units of Resources."""
+
+    namespace: str
+    name: str
+    hard: Mapping[str, int] = field(default_factory=dict)
+    used: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def key(self) -> str:
+        """`namespace/name`."""
+        return f"{self.namespace}/{self.name}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,8 +99,18 @@ def _allocate_job(session: Session, job: JobInfo, sheet: list[TaskInfo]) -> bool
         session.find(job, waiting_for_release(job, attempt))
         session.keep(attempt.statement, job)
         return False
+    if session.framework.holds_room(session, job):
+        _hold(session, job, sheet, attempt)
+        return False
     _refuse(session, job, attempt, key)
     return False
+
+
+def _hold(session: Session, job: JobInfo, sheet: list[TaskInfo], attempt: Attempt) -> None:
+    """Keep what a gang has found from the jobs after it, until the cycle ends."""
+    session.find(job, *refusal_reasons(session, job, attempt))
+    attempt.statement.discard()
+    session.keep(place_gang(session, job, sheet[::-1]).statement, job)
 
 
 def _grow(session: Session, job: JobInfo, sheet: list[TaskInfo], key: object) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from muster.scheduler.framework import Plugin
 from muster.scheduler.plugins.binpack import Binpack
+from muster.scheduler.plugins.cdp import CooldownProtection
 from muster.scheduler.plugins.conformance import Conformance
 from muster.scheduler.plugins.drf import DominantResourceFairness
 from muster.scheduler.plugins.gang import Gang
@@ -13,12 +14,15 @@ from muster.scheduler.plugins.predicates import Predicates
 from muster.scheduler.plugins.priority import Priority
 from muster.scheduler.plugins.proportion import Proportion
 from muster.scheduler.plugins.resource_strategy_fit import ResourceStrategyFit
+from muster.scheduler.plugins.resourcequota import ResourceQuotas
+from muster.scheduler.plugins.sla import Sla
 
 PLUGINS: dict[str, type[Plugin]] = {
     plugin.name: plugin
     for plugin in (
         Binpack,
         Conformance,
+        CooldownProtection,
         DominantResourceFairness,
         Gang,
         NodeOrdering,
@@ -26,14 +30,15 @@ PLUGINS: dict[str, type[Plugin]] = {
         Predicates,
         Priority,
         Proportion,
+        ResourceQuotas,
         ResourceStrategyFit,
+        Sla,
     )
 }
 
 NOT_YET = frozenset(
     {
         "capacity",
-        "cdp",
         "deviceshare",
         "extender",
         "network-topology-aware",
@@ -41,8 +46,6 @@ NOT_YET = frozenset(
         "numaaware",
         "pdb",
         "rescheduling",
-        "resourcequota",
-        "sla",
         "task-topology",
         "tdm",
         "usage",
