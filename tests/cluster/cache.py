@@ -3,7 +3,8 @@
 An entry is a folder named after what it is and the versions it was built from. It appears at once and whole: a build
 writes into a scratch folder beside it, which is renamed when the build has succeeded. Runs that want the same entry at
 the same time wait for one builder (a file lock, which the kernel drops if the builder is killed); what a killed build
-left is removed by the next builder of that entry.
+left is removed by the next builder of that entry. A new entry takes the place of old ones of its kind, but for the
+newest: another checkout may use that.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from pathlib import Path
 from typing import TextIO
 
 from tests.cluster.progress import Steps
+
+_OTHERS_KEPT = 1
 
 
 def default_root() -> Path:
@@ -57,7 +60,20 @@ class Cache:
                 with self.scratch(target) as scratch:
                     build(scratch)
                     scratch.rename(target)
+                self.forget_old(target)
         return target
+
+    def forget_old(self, target: Path) -> None:
+        """Remove what was built before `target` from other versions or by other recipes, but for the newest of them.
+
+        What somebody builds or adds to at this moment, and so holds the lock of, stays.
+        """
+        others = [path for path in target.parent.iterdir() if path != target and not path.name.startswith(".")]
+        for old in sorted(others, key=_age)[_OTHERS_KEPT:]:
+            with self._lock_path(f"{old.parent.name}/{old.name}").open("w") as file:
+                if try_lock(file):
+                    with self.scratch(old) as scratch, contextlib.suppress(FileNotFoundError):
+                        old.rename(scratch / "old")
 
     @contextlib.contextmanager
     def scratch(self, target: Path) -> Iterator[Path]:
@@ -80,13 +96,24 @@ class Cache:
     @contextlib.contextmanager
     def lock(self, name: str) -> Iterator[None]:
         """Hold the machine-wide lock `name` (this user's); says so when it has to wait for another run."""
-        path = self.root / "locks" / f"{name.replace('/', '_')}.lock"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("w") as file:
+        with self._lock_path(name).open("w") as file:
             if not try_lock(file):
                 with self._steps.step(f"Waiting for another run that holds {name}"):
                     fcntl.flock(file, fcntl.LOCK_EX)
             yield
+
+    def _lock_path(self, name: str) -> Path:
+        path = self.root / "locks" / f"{name.replace('/', '_')}.lock"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return path
+
+
+def _age(entry: Path) -> float:
+    """Return what sorts the newest first; the last is an entry that has just gone."""
+    try:
+        return -entry.stat().st_mtime
+    except FileNotFoundError:
+        return 0.0
 
 
 def try_lock(file: TextIO) -> bool:

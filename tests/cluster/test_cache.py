@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+import os
 import threading
 from pathlib import Path
 
@@ -107,6 +108,33 @@ def test_a_run_that_waits_for_another_says_so(tmp_path: Path) -> None:
     # The builder ends only when the second one has said that it waits: else this test would fail at the deadline.
     Cache(tmp_path, steps=Steps(stream)).entry("thing", "1", build=lambda folder: pytest.fail("built twice"))
     slow.join(10)
+
+
+def built_at(cache: Cache, kind: str, version: str, seconds: int) -> Path:
+    """Return an entry as one of that time."""
+    entry = cache.entry(kind, version, build=lambda folder: (folder / "file").touch())
+    os.utime(entry, (seconds, seconds))
+    return entry
+
+
+def test_a_new_entry_replaces_all_older_ones_of_its_kind_but_the_newest(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    other_kind = built_at(cache, "other", "0", 1)
+    for seconds, version in enumerate(["1", "2", "3", "4"], start=1):
+        built_at(cache, "thing", version, seconds)
+    assert sorted(path.name for path in (tmp_path / "thing").iterdir()) == ["3", "4"]
+    assert other_kind.exists()
+
+
+def test_an_old_entry_that_somebody_adds_to_stays(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    oldest = built_at(cache, "thing", "1", 1)
+    built_at(cache, "thing", "2", 2)
+    with cache.lock("thing/1"):
+        built_at(cache, "thing", "3", 3)
+    assert oldest.exists()
+    built_at(cache, "thing", "4", 4)
+    assert not oldest.exists()
 
 
 @pytest.mark.parametrize(
