@@ -29,16 +29,32 @@ def temporary_root(packages: Sequence[str], folder: Path, cache: Cache, steps: S
     Needs root (to own the files and to enter the system).
     """
     root = folder / "root"
-    run(["cp", "-a", _minimal_root(cache, steps), root])
     try:
-        with steps.step(f"Installing {', '.join(packages)[:60]} ..."), _able_to_install(root):
-            chroot(root, "apt-get", *_APT, "update")
-            chroot(root, "apt-get", *_APT, "install", "--yes", "--no-install-recommends", *packages)
-        for child in _SUPERFLUOUS:
-            remove(root, f"{child}/*")
+        make_root(root, packages, cache, steps)
         yield root
     finally:
-        shutil.rmtree(root)
+        shutil.rmtree(root, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def temporary_copy(source: Path, folder: Path) -> Iterator[Path]:
+    """Give a copy of a root file system, in `folder`, until the block ends."""
+    root = folder / "root"
+    try:
+        run(["cp", "-a", source, root])
+        yield root
+    finally:
+        shutil.rmtree(root, ignore_errors=True)
+
+
+def make_root(root: Path, packages: Sequence[str], cache: Cache, steps: Steps) -> None:
+    """Make a Debian system with the packages and all that they depend on, in the new folder `root`."""
+    run(["cp", "-a", _minimal_root(cache, steps), root])
+    with steps.step(f"Installing {', '.join(packages)[:60]} ..."), _able_to_install(root):
+        chroot(root, "apt-get", *_APT, "update")
+        chroot(root, "apt-get", *_APT, "install", "--yes", "--no-install-recommends", *packages)
+    for child in _SUPERFLUOUS:
+        remove(root, f"{child}/*")
 
 
 @contextlib.contextmanager
@@ -70,7 +86,9 @@ def chroot(root: Path, *command: str) -> str:
 def _minimal_root(cache: Cache, steps: Steps) -> Path:
     def build(folder: Path) -> None:
         with steps.step(f"Installing a minimal Debian {versions.DEBIAN}"):
-            # From debootstrap's own default mirror.
-            run(["debootstrap", "--variant=minbase", versions.DEBIAN, folder], environment=_QUIET)
+            # From debootstrap's own default mirror. It mounts in the folder; its mounts end with its own mount
+            # namespace, however it ends: left behind, they would keep the folder from being removed.
+            command = ("debootstrap", "--variant=minbase", versions.DEBIAN)
+            run(["unshare", "--mount", *command, folder], environment=_QUIET)
 
     return cache.entry("minimal-root", versions.DEBIAN, _RECIPE, build=build)
