@@ -12,6 +12,7 @@ import functools
 import json
 import shutil
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -27,6 +28,7 @@ from tests.cluster.runs import Runs
 LEVEL = "node"
 CONFIGURATION = Path(__file__).parents[3] / "kind-config.yaml"
 
+_WORKERS = CONFIGURATION.read_text().count("role: worker")
 _READY = "180s"
 _ADOPTION_SECONDS = 90.0
 """After an engine was killed its nodes start anew, and the API server refuses what it does not know yet."""
@@ -163,14 +165,34 @@ class NodeCluster:
             self._refuse_a_strangers_name()
         _Record(self.name, public).write(folder)
         self.supply.prepare_cluster()
+        with ThreadPoolExecutor(1) as beside:
+            creation = beside.submit(self._create_nodes)
+            # The workers take images long before they have joined the cluster.
+            while not (creation.done() or self._workers_take_images()):
+                time.sleep(1)
+            if creation.done():
+                creation.result()
+            if self.supply.ray_archive:
+                self.load_archive(self.supply.ray_archive, title=self.ray_image)
+            else:
+                self.load_image(self.ray_image)
+            creation.result()
+        self._wait_ready()
+
+    def _create_nodes(self) -> None:
         image = [f"--image={self.supply.node_image}"] if self.supply.node_image else []
         with self.steps.step(f"Creating the kind cluster {self.name}"):
             self._kind("create", "cluster", f"--config={CONFIGURATION}", *image)
-        if self.supply.ray_archive:
-            self.load_archive(self.supply.ray_archive, title=self.ray_image)
-        else:
-            self.load_image(self.ray_image)
-        self._wait_ready()
+
+    def _workers_take_images(self) -> bool:
+        """Tell whether the container runtimes of all workers answer; kind makes and starts them one by one."""
+        try:
+            workers = self._workers()
+            for worker in workers:
+                self.docker.run("exec", worker, "ctr", "version")
+        except CommandFailedError:
+            return False
+        return len(workers) == _WORKERS
 
     def _refuse_a_strangers_name(self) -> None:
         """Without a record nothing is taken down, so that a user's own cluster of this name outlives our failure."""

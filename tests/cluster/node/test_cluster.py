@@ -20,7 +20,11 @@ echo "$name $*" >>"{folder}/calls"
 [ -e "{folder}/$name-$1-fails" ] && {{ echo "$name $1 is broken" >&2; exit 1; }}
 case "$name $1 $2" in
 "kind get clusters") cat "{folder}/others" 2>/dev/null ;;
-"kind create cluster") echo "of our own" >"$KUBECONFIG" ;;
+"kind create cluster")
+  echo "of our own" >"$KUBECONFIG"
+  if [ -e "{folder}/slow" ]; then for _ in $(seq 200); do [ -e "{folder}/loaded" ] || sleep 0.1; done; fi
+  echo "created" >>"{folder}/calls" ;;
+"kind load image-archive") touch "{folder}/loaded" ;;
 "kind get nodes") echo "one-control-plane one-worker2 one-worker" ;;
 esac
 exit 0
@@ -57,10 +61,11 @@ class StandInSupply:
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of the stand-ins: `calls` has one line a call; a file `kind-create-fails` makes that command fail."""
-    for name in ("kind", "kubectl"):
+    for name in ("kind", "kubectl", "docker"):
         (tmp_path / name).write_text(PROGRAM.format(folder=tmp_path))
         (tmp_path / name).chmod(0o755)
     (tmp_path / "calls").touch()
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     monkeypatch.setattr(NodeCluster, "_program", lambda self, name: tmp_path / name)
     monkeypatch.setattr(module, "make_supply", lambda cache, steps, public: StandInSupply())
     monkeypatch.setattr(module, "images_are_public", lambda: False)
@@ -82,15 +87,26 @@ def calls(machine: Path, *beginnings: str) -> list[str]:
 def test_a_cluster_is_made_from_the_repositorys_configuration_and_its_workers_get_ray(machine: Path) -> None:
     started = cluster(machine)
     started.start()
-    assert calls(machine, "kind ") == [
+    assert sorted(calls(machine, "kind create", "kind load")) == [
         f"kind create cluster --config={module.CONFIGURATION} --image=node:1 --name=one",
-        "kind get nodes --name=one",
         "kind load image-archive /images/ray/1/image.tar --nodes=one-worker,one-worker2 --name=one",
     ]
     assert started.kubeconfig.read_text() == "of our own\n"
     started.stop()
     assert calls(machine, "kind ") == ["kind delete cluster --name=one"]
     assert not started.kubeconfig.exists()
+
+
+def test_workers_get_ray_as_soon_as_they_take_images_while_they_still_join(machine: Path) -> None:
+    (machine / "slow").touch()
+    cluster(machine).start(keep=True)
+    assert [call.split()[0:2] for call in calls(machine, "kind load", "created")] == [["kind", "load"], ["created"]]
+
+
+def test_images_wait_for_workers_whose_runtimes_do_not_answer(machine: Path) -> None:
+    (machine / "docker-exec-fails").touch()
+    cluster(machine).start(keep=True)
+    assert [call.split()[0:2] for call in calls(machine, "kind load", "created")] == [["created"], ["kind", "load"]]
 
 
 def test_a_start_that_fails_takes_back_what_it_has_made(machine: Path) -> None:
