@@ -19,7 +19,8 @@ def stages(cache: Cache, steps: Steps) -> Path:
     """Return a file with all stages, without which kwok ends at once."""
 
     def build(folder: Path) -> None:
-        source = module_source("kwok", cache=cache, steps=steps) / "kustomize" / "stage"
+        with steps.step(f"Fetching the stages of kwok {versions.KWOK}"):
+            source = module_source("sigs.k8s.io/kwok") / "kustomize" / "stage"
         files = [
             file for stage in _STAGES for file in sorted((source / stage).glob("*.yaml")) if "kustom" not in file.name
         ]

@@ -7,34 +7,23 @@ from pathlib import Path
 
 import pytest
 
-from tests.cluster import versions
-from tests.cluster.binaries import GROUPS, ModuleGroup, group_of
+from tests.cluster import gobuild, versions
+from tests.cluster.binaries import MODULE, PROGRAMS, REQUIREMENTS
 from tests.cluster.cache import Cache
 from tests.cluster.gobuild import go_binaries, is_built
 from tests.cluster.prerequisites import PrerequisiteError
 from tests.cluster.process import CommandFailedError
 
-_GO_MOD = """module k8s.io/kubernetes
-replace (
-\tk8s.io/api => ./staging/src/k8s.io/api
-\tk8s.io/client-go => ./staging/src/k8s.io/client-go
-\texample.com/other => example.com/other v1.2.3
-)
-"""
-
-# Answers `go env` and `go mod download -json`, and makes the file or files that `go build -o` names.
+# Answers `go env`, and makes the files that `go build -o FOLDER/ PACKAGE ...` names.
 _GO = """#!/bin/bash
-echo "$PWD $CGO_ENABLED $*" >> "$(dirname "$0")/calls"
-case "$1 $2" in
-  "env GOVERSION") echo go1.26.8; echo local;;
-  "mod download") echo "{\\"GoMod\\": \\"$(dirname "$0")/kubernetes.mod\\"}";;
-  "build -trimpath")
+echo "$PWD $CGO_ENABLED $GOGC $*" >> "$(dirname "$0")/calls"
+case "$1" in
+  env) echo go1.26.8; echo local;;
+  build)
     [ ! -e "$(dirname "$0")/broken" ] || { echo "undefined: x" >&2; exit 1; }
-    target="$6"; shift 6
-    case "$target" in
-      */) for package in "$@"; do echo "$package" > "$target${package##*/}"; done;;
-      *) echo "$1" > "$target";;
-    esac;;
+    while [ "$1" != -o ]; do shift; done
+    target="$2"; shift 2
+    for package in "$@"; do echo "$package" > "$target${package##*/}"; done;;
 esac
 """
 
@@ -44,13 +33,11 @@ class FakeGo:
         self.folder = folder
         (folder / "go").write_text(_GO)
         (folder / "go").chmod(0o755)
-        (folder / "kubernetes.mod").write_text(_GO_MOD)
 
-    def calls(self, verb: str) -> list[str]:
-        """Return the calls of this verb, without folder and environment, of all until now."""
+    def builds(self) -> list[str]:
+        """Return the calls of `go build`, with folder and environment in front."""
         file = self.folder / "calls"
-        lines = file.read_text().splitlines() if file.exists() else []
-        return [found[1] for line in lines if (found := re.match(rf"\S+ 0 ({verb} .*)", line))]
+        return [line for line in file.read_text().splitlines() if " build " in line] if file.exists() else []
 
 
 @pytest.fixture
@@ -66,20 +53,26 @@ def cache(tmp_path: Path) -> Cache:
     return Cache(tmp_path / "cache")
 
 
-def test_programs_of_one_module_are_built_by_one_call(go: FakeGo, cache: Cache) -> None:
-    found = go_binaries(["kubelet", "kubectl"], cache=cache)
+def test_programs_of_all_modules_are_built_by_one_call(go: FakeGo, cache: Cache) -> None:
+    found = go_binaries(["kubelet", "kind", "etcd"], cache=cache)
     assert {name: path.read_text().strip() for name, path in found.items()} == {
         "kubelet": "k8s.io/kubernetes/cmd/kubelet",
-        "kubectl": "k8s.io/kubernetes/cmd/kubectl",
+        "kind": "sigs.k8s.io/kind",
+        "etcd": "muster.dev/programs/etcd",
     }
-    (build,) = go.calls("build")
+    (build,) = go.builds()
+    assert build.startswith(f"{MODULE} 0 ")
     assert f"-X k8s.io/component-base/version.gitVersion={versions.KUBERNETES}" in build
 
 
-def test_a_single_program_gets_its_own_name_not_its_packages(go: FakeGo, cache: Cache) -> None:
-    path = go_binaries(["etcd"], cache=cache)["etcd"]
-    assert path.name == "etcd"
-    assert path.read_text().strip() == "go.etcd.io/etcd/server/v3"
+def test_the_compiler_may_use_more_memory_unless_the_user_has_chosen(
+    go: FakeGo, cache: Cache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("GOGC", raising=False)
+    go_binaries(["kind"], cache=cache)
+    monkeypatch.setenv("GOGC", "50")
+    go_binaries(["etcd"], cache=cache)
+    assert [build.removeprefix(f"{MODULE} 0 ").split()[0] for build in go.builds()] == ["400", "50"]
 
 
 def test_what_is_built_is_not_built_again_even_without_go(go: FakeGo, cache: Cache) -> None:
@@ -93,20 +86,17 @@ def test_only_what_is_missing_is_built(go: FakeGo, cache: Cache) -> None:
     go_binaries(["kubectl"], cache=cache)
     assert not is_built(["kubectl", "kubelet"], cache=cache)
     go_binaries(["kubectl", "kubelet"], cache=cache)
-    assert [call.split()[-1].rpartition("/")[2] for call in go.calls("build")] == ["kubectl", "kubelet"]
-    assert len(go.calls("get")) == 1
+    assert [call.split()[-1].rpartition("/")[2] for call in go.builds()] == ["kubectl", "kubelet"]
 
 
-def test_libraries_inside_kubernetes_own_repository_are_replaced_by_their_published_versions(
-    go: FakeGo, cache: Cache
+def test_programs_of_an_old_recipe_go_but_for_the_last(
+    go: FakeGo, cache: Cache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    go_binaries(["kubectl"], cache=cache)
-    (edit,) = go.calls("mod edit")
-    staged = versions.KUBERNETES.replace("v1.", "v0.", 1)
-    assert edit == (
-        f"mod edit -require=k8s.io/kubernetes@{versions.KUBERNETES}"
-        f" -replace=k8s.io/api=k8s.io/api@{staged} -replace=k8s.io/client-go=k8s.io/client-go@{staged}"
-    )
+    folders = []
+    for recipe in ("first", "second", "third"):
+        monkeypatch.setattr(gobuild, "RECIPE", recipe)
+        folders.append(go_binaries(["kubectl"], cache=cache)["kubectl"].parent)
+    assert [folder.exists() for folder in folders] == [False, True, True]
 
 
 def test_a_failed_build_shows_gos_words_and_leaves_nothing(go: FakeGo, cache: Cache) -> None:
@@ -120,7 +110,7 @@ def test_a_failed_build_shows_gos_words_and_leaves_nothing(go: FakeGo, cache: Ca
 
 def test_without_go_the_remedy_is_named(cache: Cache, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(PrerequisiteError, match=r"Go 1\.26 or later"):
+    with pytest.raises(PrerequisiteError, match=r"Go 1\.24 or later"):
         go_binaries(["etcd"], cache=cache)
 
 
@@ -129,13 +119,31 @@ def test_an_unknown_program_is_refused(cache: Cache) -> None:
         go_binaries(["kubefoo"], cache=cache)
 
 
-def test_every_program_belongs_to_one_group() -> None:
-    names = [name for group in GROUPS for name in group.programs]
-    assert len(names) == len(set(names)) == 12
-    assert all(name in group_of(name).programs for name in names)
+@pytest.mark.parametrize(("name", "package"), PROGRAMS.items(), ids=list(PROGRAMS))
+def test_a_program_is_named_as_go_names_it(name: str, package: str) -> None:
+    assert package.endswith(f"/{name}")
 
 
-@pytest.mark.parametrize("group", [group for group in GROUPS if len(group.programs) > 1], ids=lambda group: group.name)
-def test_programs_built_together_are_named_after_their_packages(group: ModuleGroup) -> None:
-    for name, package in group.programs.items():
-        assert package.endswith(f"/{name}")
+def test_the_go_module_is_locked_to_the_pinned_versions() -> None:
+    required = dict(re.findall(r"^\t(\S+) (v\S+)", (MODULE / "go.mod").read_text(), re.MULTILINE))
+    assert {module: required[module] for module in REQUIREMENTS} == REQUIREMENTS
+
+
+def test_the_go_module_asks_for_no_newer_go_than_the_harness() -> None:
+    found = re.search(r"^go (\d+)\.(\d+)", (MODULE / "go.mod").read_text(), re.MULTILINE)
+    assert found is not None
+    assert (int(found[1]), int(found[2])) == versions.GO_MINIMUM
+
+
+@pytest.mark.parametrize("change", ["etcd/main.go", "go.sum", "go.mod", "new/main.go"])
+def test_any_change_of_the_go_module_is_another_recipe(
+    change: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for file in ("go.mod", "go.sum", "etcd/main.go"):
+        (tmp_path / file).parent.mkdir(exist_ok=True)
+        (tmp_path / file).write_text("before")
+    monkeypatch.setattr(gobuild, "MODULE", tmp_path)
+    before = gobuild.recipe()
+    (tmp_path / change).parent.mkdir(exist_ok=True)
+    (tmp_path / change).write_text("after")
+    assert gobuild.recipe() != before

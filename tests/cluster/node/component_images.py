@@ -17,7 +17,10 @@ from tests.cluster.process import run
 
 FILES = Path(__file__).parent / "files"
 NODE_NET_TAG = "localhost/node-net:1"
-PROGRAMS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy", "etcd", "coredns", "kubeadm")
+PROGRAMS = (
+    *("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy", "kubeadm"),
+    *("etcd", "coredns", "pause"),
+)
 
 _XTABLES = "/usr/lib/x86_64-linux-gnu/xtables"
 _IPTABLES_NAMES = [f"{tool}{end}" for tool in ("iptables", "ip6tables") for end in ("", "-save", "-restore")]
@@ -48,7 +51,7 @@ class ComponentImages:
         self._write("coredns", tags["coredns"], coredns, ImageConfig(entrypoint=("/coredns",)))
         self._write("kube-proxy", tags["kube-proxy"], self._network_root("kube-proxy"), ImageConfig())
         self._write("node-net", NODE_NET_TAG, self._network_root("node-net"), ImageConfig(("/node-net.sh",)))
-        self._write("pause", self.pause_tag, self._pause_root(), ImageConfig(("/pause",)))
+        self._write("pause", self.pause_tag, self._program_root("pause", "pause"), ImageConfig(("/pause",)))
         return sorted(self.folder.glob("*.tar"))
 
     def _tags(self) -> dict[str, str]:
@@ -71,21 +74,6 @@ class ComponentImages:
     def _program_root(self, name: str, path: str | None = None) -> Path:
         root = self._empty_root(name)
         shutil.copy(self.binaries[name], root / (path or f"usr/local/bin/{name}"))
-        return root
-
-    def _pause_root(self) -> Path:
-        root = self._empty_root("pause")
-        build: list[str | Path] = [
-            "go",
-            "build",
-            "-trimpath",
-            "-ldflags",
-            "-s -w",
-            "-o",
-            root / "pause",
-            FILES / "pause.go",
-        ]
-        run(build, environment={"CGO_ENABLED": "0", "GOWORK": "off"})
         return root
 
     def _network_root(self, name: str) -> Path:

@@ -6,12 +6,15 @@ import shutil
 import sys
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tests.cluster.cache import Cache, digest
-from tests.cluster.node.cluster import NodeCluster
 from tests.cluster.node.docker import Docker
 from tests.cluster.process import run
 from tests.cluster.progress import Steps
+
+if TYPE_CHECKING:
+    from tests.cluster.node.cluster import NodeCluster
 
 REPOSITORY = Path(__file__).parents[3]
 WHEELS = REPOSITORY / "build/wheels"

@@ -18,10 +18,10 @@ from pathlib import Path
 
 from tests.cluster import versions
 from tests.cluster.cache import Cache, digest
-from tests.cluster.gobuild import go_binaries, module_source
+from tests.cluster.gobuild import RECIPE, go_binaries, module_source
 from tests.cluster.node.component_images import FILES, PROGRAMS, ComponentImages
 from tests.cluster.node.image_archive import PATH, ImageConfig, write_image
-from tests.cluster.node.root_file_system import chroot, remove, temporary_root
+from tests.cluster.node.root_file_system import chroot, make_root, remove, temporary_copy
 from tests.cluster.process import CommandFailedError, run, start
 from tests.cluster.progress import Steps
 
@@ -47,7 +47,7 @@ _UNWANTED = (
     "etc/sysctl.d/99-sysctl.conf",
 )
 _FILES = [path.read_text() for path in sorted(FILES.iterdir())]
-_DIGEST = digest(_RECIPE, versions.ETCD, versions.COREDNS, versions.CRICTL, *_PACKAGES, *_UNWANTED, *_FILES)
+_DIGEST = digest(_RECIPE, RECIPE, *_PACKAGES, *_UNWANTED, *_FILES)
 _CONTAINERD_START_SECONDS = 20.0
 
 TAG = f"localhost/kindest-node:{versions.KUBERNETES}-{_DIGEST}"
@@ -58,9 +58,10 @@ def node_image(cache: Cache, steps: Steps) -> Path:
 
     def build(folder: Path) -> None:
         binaries = go_binaries(ALL_PROGRAMS, cache=cache, steps=steps)
-        kind_files = module_source("kind", cache=cache, steps=steps) / "images/base/files"
+        kind_files = module_source("sigs.k8s.io/kind") / "images/base/files"
+        system = node_root(cache, steps)
         title = f"Building the node image of Kubernetes {versions.KUBERNETES}"
-        with steps.step(title), temporary_root(_PACKAGES, folder, cache, steps) as root:
+        with steps.step(title), temporary_copy(system, folder) as root:
             _copy_kind_files(kind_files, root)
             _configure_systemd(root)
             _configure_containerd(root)
@@ -70,6 +71,15 @@ def node_image(cache: Cache, steps: Steps) -> Path:
 
     key = (versions.KUBERNETES, "kind", versions.KIND, versions.DEBIAN, _DIGEST)
     return cache.entry("node-image", *key, build=build) / "image.tar"
+
+
+def node_root(cache: Cache, steps: Steps) -> Path:
+    """Return the root file system of a node before anything but Debian's packages is in it; it needs no program."""
+
+    def build(folder: Path) -> None:
+        make_root(folder / "root", _PACKAGES, cache, steps)
+
+    return cache.entry("node-root", versions.DEBIAN, digest(*_PACKAGES), build=build) / "root"
 
 
 def _config() -> ImageConfig:

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Protocol
 
 from tests.cluster.cache import Cache
-from tests.cluster.gobuild import go_binaries, is_built, module_source
-from tests.cluster.node import base_image, node_image, ray_image
+from tests.cluster.gobuild import go_binaries, is_built
+from tests.cluster.node import base_image, muster_image, node_image, ray_image
 from tests.cluster.node.docker import Docker
 from tests.cluster.node.own_engine import OwnEngine
 from tests.cluster.node.requirements import install_packages
@@ -99,15 +99,13 @@ class BuiltSupply:
     def prepare_cluster(self) -> None:
         """Build the images that the cache lacks, the Go programs at the same time, and load the node image."""
         install_packages(self._steps)
-        with ThreadPoolExecutor(2) as beside:
-            python_images = beside.submit(self._build_python_images)
-            modules = beside.submit(self._fetch_modules)
-            go_binaries([*node_image.ALL_PROGRAMS, "kind"], cache=self._cache, steps=self._steps)
-            modules.result()
-            self.ray_archive, base = python_images.result()
+        programs = [*node_image.ALL_PROGRAMS, "kind"]
+        with ThreadPoolExecutor(1) as beside:
+            first_time = not is_built(programs, cache=self._cache)
+            ray_archive = beside.submit(self._prepare_without_programs, first_time)
+            go_binaries(programs, cache=self._cache, steps=self._steps)
+            self.ray_archive = ray_archive.result()
         node = node_image.node_image(self._cache, self._steps)
-        self.start_engine()
-        self._load(self.base_image, base)
         self._load(node_image.TAG, node)
 
     def prepare_base(self) -> None:
@@ -119,15 +117,16 @@ class BuiltSupply:
         """Stop it if it has no containers, and undo what it did to the machine."""
         self._engine.stop_if_idle()
 
-    def _fetch_modules(self) -> None:
-        """Fetch the modules of programs that come after Kubernetes, while that is built: one needs the network only."""
-        for group in ("coredns", "crictl", "kind"):
-            if not is_built([group], cache=self._cache):
-                module_source(group, cache=self._cache, steps=self._steps)
+    def _prepare_without_programs(self, first_time: bool) -> Path:
+        """Do all that needs no compiled program, which takes minutes of waiting for the network and the disk.
 
-    def _build_python_images(self) -> tuple[Path, Path]:
-        ray = ray_image.ray_image(self._cache, self._steps)
-        return ray, base_image.base_image(self._cache, self._steps)
+        The first time Muster's image is built as well, early: who asks for it when the cluster is up then has it.
+        """
+        self.prepare_base()
+        if first_time:
+            muster_image.build_image(self.docker, self.base_image, cache=self._cache, steps=self._steps)
+        node_image.node_root(self._cache, self._steps)
+        return ray_image.ray_image(self._cache, self._steps)
 
     def _load(self, tag: str, archive: Path) -> None:
         if self.docker.image_id(tag) is None:
