@@ -69,11 +69,12 @@ cluster-up: $(STAMP) ## start the local kind cluster
 cluster-down: $(STAMP) ## stop it and remove all that it made
 	$(BIN)/python -m tests.cluster down --level node
 
-lock: $(STAMP) ## pin the dependencies anew
+lock: $(STAMP) ## pin the dependencies anew, and the Go programs of the local cluster
 	$(BIN)/pip install --quiet uv
 	$(BIN)/uv pip compile --quiet --upgrade --python-version 3.11 --no-annotate --no-header pyproject.toml -o requirements.txt
 	$(BIN)/uv pip compile --quiet --upgrade --python-version 3.11 --no-annotate --no-header --extra dev -c requirements.txt pyproject.toml -o requirements-dev.txt
 	sed -i '1i # What Muster runs with, pinned. Made by `make lock`; pyproject.toml has the ranges.' requirements.txt
+	$(BIN)/python -m tests.cluster.lock_programs
 	sed -i '1i # What Muster is built and tested with, pinned. Made by `make lock`; pyproject.toml has the ranges.' requirements-dev.txt
 
 clean: ## remove what the build made here (not the user cache of the local cluster)
