@@ -7,6 +7,7 @@ import typer
 from muster import __version__
 from muster.cli.crds import crds
 from muster.cli.run import run
+from muster.cli.simulate import simulate
 from muster.cli.submit import submit
 
 # Each command imports what it needs when it runs: the submitter's pod has 64 MiB, and pays only for its own.
@@ -21,6 +22,7 @@ app = typer.Typer(
 app.command()(run)
 app.command()(submit)
 app.command()(crds)
+app.command()(simulate)
 
 
 @app.callback(invoke_without_command=True)

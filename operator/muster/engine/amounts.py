@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from muster.quantities import QuantityError, parse_quantity, units
+from muster.quantities import QuantityError, format_quantity, parse_quantity, units
 from muster.scheduler.resources import CPU, MEMORY, Resources
 
 Amounts = dict[str, int]
@@ -48,6 +48,11 @@ def resources(found: Mapping[str, int]) -> Resources:
     """Amounts as the scheduler's value."""
     scalars = {name: amount for name, amount in found.items() if name not in (CPU, MEMORY)}
     return Resources(found.get(CPU, 0), found.get(MEMORY, 0), scalars)
+
+
+def quantities(amount: Resources) -> dict[str, str]:
+    """A resource list as Kubernetes writes it; CPU and memory are always named."""
+    return {name: format_quantity(amount.get(name), name) for name in amount.dimensions()}
 
 
 def total(parts: Iterable[Mapping[str, int]]) -> Amounts:

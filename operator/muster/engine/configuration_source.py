@@ -93,13 +93,17 @@ class FileConfiguration:
 
 def read_configuration(path: Path) -> SchedulerConfiguration:
     """Read a configuration file. Raises OSError, or ConfigurationError naming the file, the line and the field."""
+    return parse_configuration(path.read_bytes(), str(path))
+
+
+def parse_configuration(text: bytes, name: str) -> SchedulerConfiguration:
+    """Read the text of a configuration file. Raises ConfigurationError naming it by `name`, the line and the field."""
     try:
-        text = path.read_text()
         document = yaml.safe_load(text)
     except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: no UTF-8, a date that there is not
-        raise ConfigurationError(str(path), f"not YAML: {error}") from error
+        raise ConfigurationError(name, f"not YAML: {error}") from error
     try:
         return load_configuration(document, installed_plugins())
     except ConfigurationError as error:
-        line = line_of(text, error.field)
-        raise ConfigurationError(f"{path}, line {line}" if line else str(path), str(error)) from error
+        line = line_of(text.decode(errors="replace"), error.field)
+        raise ConfigurationError(f"{name}, line {line}" if line else name, str(error)) from error

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from muster.engine.amounts import TranslationError, amounts, resources
+from muster.engine.amounts import TranslationError, amounts, quantities, resources
 from muster.engine.clock import Clock
 from muster.engine.write_queue import WriteQueue
 from muster.kube.client import ApiClient
@@ -13,7 +13,6 @@ from muster.kube.errors import Conflict
 from muster.kube.informer import Informer
 from muster.kube.objects import Queue
 from muster.kube.resource import QUEUES
-from muster.quantities import format_quantity
 from muster.scheduler.outcome import QueueStatus
 from muster.scheduler.resources import Resources
 
@@ -61,8 +60,7 @@ def queue_patch(shown: Queue, allocated: Resources) -> dict[str, Any] | None:
     there = shown.status.allocated or {}
     if _says(shown, allocated):
         return None
-    named = {name: allocated.get(name) for name in allocated.dimensions()}
-    wanted: dict[str, str | None] = {name: format_quantity(amount, name) for name, amount in named.items()}
+    wanted: dict[str, str | None] = {**quantities(allocated)}
     gone: dict[str, str | None] = {name: None for name in there if name not in wanted}
     return {"metadata": {"uid": shown.metadata.uid}, "status": {"allocated": {**gone, **wanted}}}
 

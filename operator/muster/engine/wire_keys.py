@@ -17,6 +17,9 @@ COOLDOWN_TIME: Final = "volcano.sh/cooldown-time"
 SLA_WAITING_TIME: Final = ("volcano.sh/sla-waiting-time", "sla-waiting-time")
 """On a PodGroup: how long it may wait, as a Go duration; the first that can be read holds."""
 
+EXPECTED_RUNTIME: Final = "muster.dev/expected-runtime"
+"""On a pod: how long it is going to run, as a duration (`90s`)."""
+
 COMPANIONS: Final = "muster.dev/companions"
 """On a PodGroup: the pods that it will need later, as JSON: [{"role": ..., "podSpec": {...}}]."""
 COMPANION_NODES: Final = "muster.dev/companion-nodes"

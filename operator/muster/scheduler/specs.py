@@ -98,7 +98,8 @@ class TaskSpec:
     asked for and not yet gone), Succeeded, Failed, Unknown. `job` is `namespace/podgroup`, empty for a pod without a
     group. `gated` means a scheduling gate other than ours. `queue` is the pod's own queue annotation, used only for a
     pod without a group. `verdict` is what the pod says already (None: nothing of ours). Until `cooldown_until` it has
-    run too short a time to be evicted for others.
+    run too short a time to be evicted for others. `expected_runtime` is how many seconds it says it is going to run,
+    `started` since when it does; None: not said, not yet.
     """
 
     uid: str
@@ -121,6 +122,8 @@ class TaskSpec:
     priority_class: str = ""
     cooldown_until: float | None = None
     verdict: PodVerdict | None = field(default=None, compare=False)
+    expected_runtime: float | None = None
+    started: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,31 @@
+"""Input that can't be used, and where it stands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an object stands: the file, the document in it (from 1; 0 for the file as a whole), the item of a List.
+
+    `item` counts from 1; 0 when the document is no List.
+    """
+
+    file: str
+    document: int = 0
+    item: int = 0
+
+    def __str__(self) -> str:
+        document = f", document {self.document}" if self.document else ""
+        return f"{self.file}{document}" + (f", item {self.item}" if self.item else "")
+
+
+class InputError(Exception):
+    """`place` and `field` say where the fault is (an empty field: the document as a whole), `problem` what it is."""
+
+    def __init__(self, place: Place, field: str, problem: str) -> None:
+        super().__init__(f"{place}: {field}: {problem}" if field else f"{place}: {problem}")
+        self.place = place
+        self.field = field
+        self.problem = problem

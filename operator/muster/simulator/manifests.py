@@ -1,0 +1,153 @@
+"""Documents to typed objects, by the types that the informers decode into."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Generic, TypeVar
+
+import msgspec
+
+from muster.kube.malformed import path_message
+from muster.kube.objects import ApiObject, Node, ObjectMeta, Pod, PodGroup, PriorityClass, Queue
+from muster.kube.policy_objects import ResourceQuota
+from muster.kube.resource import NODES, PODGROUPS, PODS, PRIORITYCLASSES, QUEUES, RESOURCEQUOTAS, Resource
+from muster.simulator.input_error import InputError, Place
+from muster.simulator.sources import Document
+
+DEFAULT_NAMESPACE: Final = "default"
+
+T = TypeVar("T", bound=ApiObject)
+T_co = TypeVar("T_co", bound=ApiObject, covariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Found(Generic[T_co]):
+    """An object and where it stands."""
+
+    place: Place
+    object: T_co
+
+
+_TYPES: Final[dict[Resource, type[ApiObject]]] = {
+    PODS: Pod,
+    NODES: Node,
+    PODGROUPS: PodGroup,
+    QUEUES: Queue,
+    PRIORITYCLASSES: PriorityClass,
+    RESOURCEQUOTAS: ResourceQuota,
+}
+_BY_KIND: Final = {(resource.group, resource.kind): resource for resource in _TYPES}
+
+
+@dataclass(slots=True)
+class Manifests:
+    """The objects by kind, and how many there were of kinds that do not matter here."""
+
+    objects: dict[Resource, list[Found[ApiObject]]] = field(default_factory=lambda: {each: [] for each in _TYPES})
+    passed_over: Counter[str] = field(default_factory=Counter)
+
+    def of(self, resource: Resource, _type: type[T]) -> list[Found[T]]:
+        """The objects of one kind."""
+        return self.objects[resource]  # type: ignore[return-value]
+
+
+def read_manifests(documents: list[Document]) -> Manifests:
+    """Sort objects by kind, Lists taken apart. Raises InputError for the first one that can't be used.
+
+    Whoever has no namespace is in `default`; a missing uid is the namespace and name.
+    """
+    found = Manifests()
+    known: dict[tuple[Resource, str], Place] = {}
+    owners: dict[tuple[Resource, str], Place] = {}
+    for document in documents:
+        for place, body, api_version, kind in _items(document):
+            resource = _BY_KIND.get((api_version.rpartition("/")[0], kind))
+            if resource is None:
+                found.passed_over[kind] += 1
+                continue
+            one = _complete(_decoded(place, body, resource), resource, place)
+            _refuse_twins(known, (resource, one.key), place, "metadata.name", f"{kind} {one.key}")
+            _refuse_twins(owners, (resource, one.metadata.uid), place, "metadata.uid", one.metadata.uid)
+            found.objects[resource].append(Found(place, one))
+    return found
+
+
+def _items(document: Document) -> Iterator[tuple[Place, Mapping[str, Any], str, str]]:
+    """The objects of a document, with their apiVersion and kind; those of a typed list inherit them from it."""
+    place, body = document.place, document.content
+    if not isinstance(body, Mapping):
+        raise InputError(place, "", f"must be an object, not {type(body).__name__}")
+    kind, api_version = _text(place, body, "kind"), _text(place, body, "apiVersion")
+    if not kind.endswith("List") or "items" not in body:
+        yield place, body, api_version, kind
+        return
+    items = body["items"] or []
+    if not isinstance(items, list):
+        raise InputError(place, "items", f"must be a list, not {type(items).__name__}")
+    inherited = {} if kind == "List" else {"apiVersion": api_version, "kind": kind.removesuffix("List")}
+    for number, item in enumerate(items, 1):
+        inside = Place(place.file, place.document, number)
+        if not isinstance(item, Mapping):
+            raise InputError(inside, "", f"must be an object, not {type(item).__name__}")
+        yield from _items(Document(inside, {**inherited, **item}))
+
+
+def _text(place: Place, body: Mapping[str, Any], name: str) -> str:
+    found = body.get(name)
+    if isinstance(found, str) and found:
+        return found
+    if found:
+        raise InputError(place, name, f"must be text, not {found!r}")
+    meta = body.get("metadata")
+    about = f" (metadata.name is {meta.get('name')!r})" if isinstance(meta, Mapping) else ""
+    raise InputError(place, name, f"is missing{about}")
+
+
+def _decoded(place: Place, body: Mapping[str, Any], resource: Resource) -> ApiObject:
+    kind = _TYPES[resource]
+    try:
+        return msgspec.convert(body, type=kind)
+    except (msgspec.ValidationError, RecursionError):
+        pass
+    try:  # Kubernetes reads a null like an absent field; few manifests have one, so nobody else pays for it
+        return msgspec.convert(_without_nulls(body), type=kind)
+    except msgspec.ValidationError as error:
+        path, _, problem = path_message(error).partition(": ")
+        raise InputError(place, path, f"{problem} ({_name(body, resource)})") from error
+    except RecursionError as error:
+        raise InputError(place, "", "nested too deep") from error
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _without_nulls(each) for key, each in value.items() if each is not None}
+    if isinstance(value, list):
+        return [_without_nulls(each) for each in value]
+    return value
+
+
+def _name(body: Mapping[str, Any], resource: Resource) -> str:
+    meta = body.get("metadata")
+    name = meta.get("name") if isinstance(meta, Mapping) else None
+    return f"{resource.kind} {name}" if isinstance(name, str) else resource.kind
+
+
+def _complete(found: T, resource: Resource, place: Place) -> T:
+    meta: ObjectMeta = found.metadata
+    if not meta.name:
+        raise InputError(place, "metadata.name", f"is missing ({resource.kind})")
+    namespace = (meta.namespace or DEFAULT_NAMESPACE) if resource.namespaced else None
+    uid = meta.uid or (f"{namespace}/{meta.name}" if namespace else meta.name)
+    if namespace == meta.namespace and uid == meta.uid:
+        return found
+    return msgspec.structs.replace(found, metadata=msgspec.structs.replace(meta, namespace=namespace, uid=uid))
+
+
+def _refuse_twins(
+    seen: dict[tuple[Resource, str], Place], key: tuple[Resource, str], place: Place, path: str, what: str
+) -> None:
+    first = seen.setdefault(key, place)
+    if first is not place:
+        raise InputError(place, path, f"{what} is there already ({first})")

@@ -1,0 +1,101 @@
+"""Typed objects to the scheduler's model, by the decoders of the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any, Final, TypeVar
+
+from muster.engine.amounts import TranslationError
+from muster.engine.node_specs import node_spec
+from muster.engine.pod_specs import task_spec
+from muster.engine.podgroup_specs import pod_group_spec
+from muster.engine.queue_specs import priority_class_spec, queue_spec
+from muster.engine.quota_specs import resource_quota_spec
+from muster.kube.objects import ApiObject, Node, Pod, PodGroup, PriorityClass, Queue
+from muster.kube.policy_objects import ResourceQuota
+from muster.kube.resource import NODES, PODGROUPS, PODS, PRIORITYCLASSES, QUEUES, RESOURCEQUOTAS
+from muster.scheduler.cache import SchedulerCache
+from muster.simulator.admission import (
+    admit_node,
+    admit_pod,
+    check_pod_group,
+    check_queue,
+    check_times,
+    with_built_in,
+)
+from muster.simulator.input_error import InputError
+from muster.simulator.manifests import Found, Manifests
+
+GATE: Final = "muster.dev/gang"
+
+T = TypeVar("T", bound=ApiObject)
+S = TypeVar("S")
+
+
+class Model:
+    """A cluster: its pods as objects, by uid, and all of it as the scheduler sees it."""
+
+    def __init__(self, scheduler_names: Collection[str]) -> None:
+        self.cache = SchedulerCache()
+        self.pods: dict[str, Pod] = {}
+        self._ours = frozenset(scheduler_names)
+
+    def set_pod(self, pod: Pod) -> None:
+        """A pod is there, or has changed. Raises TranslationError."""
+        spec = task_spec(pod, scheduler_names=self._ours, gate=GATE)
+        self.pods[pod.metadata.uid] = pod
+        if spec is not None:
+            self.cache.set_task(spec)
+        else:
+            self.cache.remove_task(pod.metadata.uid)
+
+    def remove_pod(self, uid: str) -> None:
+        """A pod is gone."""
+        self.cache.remove_task(uid)
+        del self.pods[uid]
+
+
+def build_model(manifests: Manifests, scheduler_names: Collection[str]) -> Model:
+    """A model of all objects, told of them in an order that does not depend on the documents'. Raises InputError."""
+    model = Model(scheduler_names)
+    cache = model.cache
+    classes = with_built_in(found.object for found in manifests.of(PRIORITYCLASSES, PriorityClass))
+    for priority_class in classes.values():
+        cache.set_priority_class(priority_class_spec(priority_class))
+    for queue in _in_order(manifests.of(QUEUES, Queue)):
+        check_queue(queue)
+        cache.set_queue(_translated(queue, queue_spec))
+    for quota in _in_order(manifests.of(RESOURCEQUOTAS, ResourceQuota)):
+        quota_spec = _translated(quota, resource_quota_spec)
+        if quota_spec is not None:
+            cache.set_resource_quota(quota_spec)
+    for node in _in_order(manifests.of(NODES, Node)):
+        cache.set_node(_translated(node, lambda each: node_spec(admit_node(each))))
+    for group in _in_order(manifests.of(PODGROUPS, PodGroup)):
+        check_pod_group(group)
+        cache.set_pod_group(pod_group_spec(group.object))
+    _add_pods(model, _in_order(manifests.of(PODS, Pod)), classes)
+    return model
+
+
+def _add_pods(model: Model, pods: Iterable[Found[Pod]], classes: Mapping[str, PriorityClass]) -> None:
+    for found in pods:
+        _translated(Found(found.place, admit_pod(found, classes)), model.set_pod)
+
+
+def _in_order(objects: list[Found[T]]) -> list[Found[T]]:
+    for each in objects:
+        check_times(each)
+    return sorted(objects, key=_age)
+
+
+def _age(found: Found[Any]) -> tuple[str, str]:
+    meta = found.object.metadata
+    return (meta.creation_timestamp or "", meta.uid)
+
+
+def _translated(found: Found[T], translate: Callable[[T], S]) -> S:
+    try:
+        return translate(found.object)
+    except TranslationError as error:
+        raise InputError(found.place, error.path, f"{error.message} ({found.object.key})") from error
