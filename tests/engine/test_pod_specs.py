@@ -191,3 +191,17 @@ def test_a_running_pod_cools_down_for_as_long_as_it_states(given: dict[str, Any]
     options = {"node": "n", "phase": "Running", "annotations": {"volcano.sh/cooldown-time": "1m"}, **given}
     expected = None if seconds is None else 1767225600.0 + seconds
     assert spec_of(pod(**options)).cooldown_until == expected
+
+
+@pytest.mark.parametrize(
+    ("annotations", "revocable"),
+    [
+        ({"volcano.sh/revocable-zone": "*"}, True),
+        ({"volcano.sh/revocable-zone": "night", "volcano.sh/preemptable": "true"}, False),
+        ({"volcano.sh/preemptable": "true"}, True),
+        ({"volcano.sh/preemptable": "false"}, False),
+        ({}, False),
+    ],
+)
+def test_a_pod_says_whether_it_bears_revocable_nodes(annotations: dict[str, str], revocable: bool) -> None:
+    assert spec_of(pod(annotations=annotations)).scheduling.revocable is revocable

@@ -18,9 +18,11 @@ from muster.scheduler.resources import Resources
 from muster.scheduler.specs import (
     Companion,
     Condition,
+    DisruptionBudget,
     NodeSpec,
     Phase,
     PodGroupSpec,
+    Portion,
     PriorityClassSpec,
     QueueSpec,
     QueueState,
@@ -246,3 +248,32 @@ def test_a_priority_class_is_its_value() -> None:
 def test_a_gang_states_how_long_it_may_wait(annotations: dict[str, str], seconds: float | None) -> None:
     group = msgspec.convert({"metadata": {"name": "g", "annotations": annotations}}, type=PodGroup)
     assert pod_group_spec(group).sla_waiting_time == seconds
+
+
+LEAST, MOST = "volcano.sh/jdb-min-available", "volcano.sh/jdb-max-unavailable"
+
+
+@pytest.mark.parametrize(
+    ("annotations", "budget"),
+    [
+        ({}, None),
+        ({LEAST: "3"}, DisruptionBudget(Portion(3))),
+        ({MOST: "30%"}, DisruptionBudget(None, Portion(30, percent=True))),
+        ({LEAST: "most"}, DisruptionBudget(Portion(100, percent=True))),
+        ({MOST: "-1"}, DisruptionBudget(None, Portion(0))),
+    ],
+)
+def test_a_gang_has_a_disruption_budget(annotations: dict[str, str], budget: DisruptionBudget | None) -> None:
+    group = msgspec.convert({"metadata": {"name": "g", "annotations": annotations}}, type=PodGroup)
+    assert pod_group_spec(group).budget == budget
+
+
+@pytest.mark.parametrize(
+    ("annotations", "labels", "preemptable"),
+    [({}, {}, None), ({"volcano.sh/preemptable": "1"}, {}, True), ({}, {"volcano.sh/preemptable": "maybe"}, False)],
+)
+def test_a_gang_says_whether_it_may_be_preempted(
+    annotations: dict[str, str], labels: dict[str, str], preemptable: bool | None
+) -> None:
+    metadata = {"name": "g", "annotations": annotations, "labels": labels}
+    assert pod_group_spec(msgspec.convert({"metadata": metadata}, type=PodGroup)).preemptable is preemptable

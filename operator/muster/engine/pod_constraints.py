@@ -18,16 +18,17 @@ from muster.scheduler.constraints import (
 _AFFINITY = "affinity.nodeAffinity"
 
 
-def pod_constraints(spec: objects.PodSpec, path: str = "spec") -> PodConstraints:
+def pod_constraints(spec: objects.PodSpec, path: str = "spec", *, revocable: bool = False) -> PodConstraints:
     """Translate node selector, node affinity and tolerations; `path` is where the pod's spec stands."""
     affinity = spec.affinity.node_affinity if spec.affinity else None
-    if not (spec.node_selector or spec.tolerations or affinity):
+    if not (spec.node_selector or spec.tolerations or affinity or revocable):
         return UNCONSTRAINED
     return PodConstraints(
         node_selector=tuple(sorted(spec.node_selector.items())),
         required=_required(affinity, f"{path}.{_AFFINITY}"),
         preferred=_preferred(affinity, f"{path}.{_AFFINITY}"),
         tolerations=tuple(_toleration(each) for each in spec.tolerations),
+        revocable=revocable,
     )
 
 

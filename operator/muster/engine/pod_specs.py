@@ -13,7 +13,8 @@ from muster.kube.objects import Pod
 from muster.scheduler.plugins.arguments import duration
 from muster.scheduler.specs import PodVerdict, TaskSpec, TaskStatus
 
-_TRUE = frozenset({"1", "t", "T", "true", "TRUE", "True"})
+TRUE = frozenset({"1", "t", "T", "true", "TRUE", "True"})
+"""The words that Go's strconv.ParseBool takes for true."""
 _PHASES = {
     "Running": TaskStatus.RUNNING,
     "Succeeded": TaskStatus.SUCCEEDED,
@@ -46,7 +47,7 @@ def task_spec(pod: Pod, *, scheduler_names: Collection[str], gate: str) -> TaskS
         creation=unix_seconds(pod.metadata.creation_timestamp),
         status=status,
         node=pod.spec.node_name,
-        scheduling=pod_constraints(pod.spec),
+        scheduling=pod_constraints(pod.spec, revocable=is_revocable(pod)),
         gated=any(each.name != gate for each in pod.spec.scheduling_gates),
         preemptable=is_preemptable(pod),
         preemption_policy_never=pod.spec.preemption_policy == "Never",
@@ -81,7 +82,13 @@ def task_priority(pod: Pod) -> int:
 def is_preemptable(pod: Pod) -> bool:
     """Whether the pod may be evicted for others: annotation, else label, else yes. What is no truth value means no."""
     word = _note(pod, wire_keys.PREEMPTABLE)
-    return word in _TRUE if word else True
+    return word in TRUE if word else True
+
+
+def is_revocable(pod: Pod) -> bool:
+    """Whether the pod bears nodes of a revocable zone: it says so (`*`), or else that it may be preempted."""
+    zone = pod.metadata.annotations.get(wire_keys.REVOCABLE_ZONE)
+    return zone == "*" if zone is not None else pod.metadata.annotations.get(wire_keys.PREEMPTABLE) in TRUE
 
 
 def cooldown_end(pod: Pod, status: TaskStatus) -> float | None:

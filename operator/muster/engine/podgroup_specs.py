@@ -5,6 +5,7 @@ A PodGroup that can't be used as it is stays known with its `problem`, so that i
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import msgspec
@@ -13,13 +14,15 @@ from muster.engine import wire_keys
 from muster.engine.amounts import TranslationError, amounts, resources
 from muster.engine.pod_constraints import pod_constraints
 from muster.engine.pod_requests import pod_requests
+from muster.engine.pod_specs import TRUE
 from muster.engine.times import unix_seconds
 from muster.kube import objects
 from muster.kube.malformed import MalformedObject
 from muster.scheduler.plugins.arguments import duration
-from muster.scheduler.specs import Companion, Condition, Phase, PodGroupSpec
+from muster.scheduler.specs import Companion, Condition, DisruptionBudget, Phase, PodGroupSpec, Portion
 
 _PHASES = {phase.value: phase for phase in Phase}
+_PORTION = re.compile(r"([0-9]{1,9})(%?)")
 _DEFAULT_QUEUE = "default"
 
 
@@ -52,6 +55,8 @@ def pod_group_spec(group: objects.PodGroup) -> PodGroupSpec:
         broken_since=_time(meta.annotations.get(wire_keys.BROKEN_SINCE)),
         problem=problem,
         sla_waiting_time=_sla_waiting_time(group),
+        preemptable=_preemptable(group),
+        budget=_budget(group),
     )
 
 
@@ -78,6 +83,31 @@ def _sla_waiting_time(group: objects.PodGroup) -> float | None:
         if seconds > 0:
             return seconds
     return None
+
+
+def _preemptable(group: objects.PodGroup) -> bool | None:
+    """What the gang says of itself as a whole: annotation, else label. What is no truth value means no."""
+    meta = group.metadata
+    word = meta.annotations.get(wire_keys.PREEMPTABLE) or meta.labels.get(wire_keys.PREEMPTABLE)
+    return word in TRUE if word else None
+
+
+def _budget(group: objects.PodGroup) -> DisruptionBudget | None:
+    notes = group.metadata.annotations
+    least, most = notes.get(wire_keys.MIN_AVAILABLE), notes.get(wire_keys.MAX_UNAVAILABLE)
+    if not least and not most:
+        return None
+    # A budget that can't be read allows no disruption: whoever wrote it wanted some protection.
+    return DisruptionBudget(
+        min_available=_portion(least, Portion(100, percent=True)) if least else None,
+        max_unavailable=_portion(most, Portion(0)) if most else None,
+    )
+
+
+def _portion(text: str, otherwise: Portion) -> Portion:
+    """`3` or `30%`."""
+    match = _PORTION.fullmatch(text)
+    return Portion(int(match[1]), bool(match[2])) if match else otherwise
 
 
 def _min_resources(group: objects.PodGroup) -> Any:

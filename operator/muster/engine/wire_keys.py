@@ -14,6 +14,11 @@ TASK_PRIORITY: Final = "volcano.sh/task-priority"
 PREEMPTABLE: Final = "volcano.sh/preemptable"
 COOLDOWN_TIME: Final = "volcano.sh/cooldown-time"
 """On a pod: how long after its start it is not evicted for others, as a Go duration."""
+REVOCABLE_ZONE: Final = "volcano.sh/revocable-zone"
+"""On a pod: `*` when it bears nodes of a revocable zone (on a node, as a label: its zone)."""
+MIN_AVAILABLE: Final = "volcano.sh/jdb-min-available"
+MAX_UNAVAILABLE: Final = "volcano.sh/jdb-max-unavailable"
+"""On a PodGroup: its disruption budget, a number or a percentage."""
 SLA_WAITING_TIME: Final = ("volcano.sh/sla-waiting-time", "sla-waiting-time")
 """On a PodGroup: how long it may wait, as a Go duration; the first that can be read holds."""
 

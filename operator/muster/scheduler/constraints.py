@@ -115,12 +115,14 @@ class PodConstraints:
     """Everything but resources that decides on which node a pod may run.
 
     `node_selector` is sorted pairs. `required` is None without required node affinity, else a disjunction of terms.
+    `revocable` pods bear nodes that are there only at certain times.
     """
 
     node_selector: tuple[tuple[str, str], ...] = ()
     required: tuple[SelectorTerm, ...] | None = None
     preferred: tuple[PreferredTerm, ...] = ()
     tolerations: tuple[Toleration, ...] = ()
+    revocable: bool = False
 
     def selects(self, name: str, labels: Mapping[str, str]) -> bool:
         """Whether the node selector and the required node affinity admit the node."""

@@ -149,6 +149,26 @@ class Companion:
 
 
 @dataclass(frozen=True, slots=True)
+class Portion:
+    """A number of pods, or a percentage of all of them."""
+
+    amount: int
+    percent: bool = False
+
+    def of(self, whole: int) -> int:
+        """How many of so many, rounded up."""
+        return -(-whole * self.amount // 100) if self.percent else self.amount
+
+
+@dataclass(frozen=True, slots=True)
+class DisruptionBudget:
+    """How many of a gang's pods must stay, or may be missing; the latter goes first where both are given."""
+
+    min_available: Portion | None = None
+    max_unavailable: Portion | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class PodGroupSpec:
     """A PodGroup: spec, the status as it was read, and our annotations.
 
@@ -156,7 +176,8 @@ class PodGroupSpec:
     counters in the status, None when it has none. `broken_since` is our annotation `muster.dev/broken-since`,
     `companion_nodes` (role to node) our annotation `muster.dev/companion-nodes`. `problem` is set when the object
     can't be used as it is (a wrong type, a bad annotation): the gang then waits with that as its reason.
-    `sla_waiting_time` (seconds) is how long it may wait at most.
+    `sla_waiting_time` (seconds) is how long it may wait at most, `preemptable` what it says of itself as a whole (None:
+    nothing), `budget` how many of its pods may be evicted at once for no fault of theirs.
     """
 
     namespace: str
@@ -178,6 +199,8 @@ class PodGroupSpec:
     broken_since: float | None = None
     problem: str = ""
     sla_waiting_time: float | None = None
+    preemptable: bool | None = None
+    budget: DisruptionBudget | None = None
 
     @property
     def key(self) -> str:

@@ -16,6 +16,7 @@ from muster.scheduler.plugins.proportion import Proportion
 from muster.scheduler.plugins.resource_strategy_fit import ResourceStrategyFit
 from muster.scheduler.plugins.resourcequota import ResourceQuotas
 from muster.scheduler.plugins.sla import Sla
+from muster.scheduler.plugins.tdm import TimeDivision
 
 PLUGINS: dict[str, type[Plugin]] = {
     plugin.name: plugin
@@ -33,6 +34,7 @@ PLUGINS: dict[str, type[Plugin]] = {
         ResourceQuotas,
         ResourceStrategyFit,
         Sla,
+        TimeDivision,
     )
 }
 
@@ -47,7 +49,6 @@ NOT_YET = frozenset(
         "pdb",
         "rescheduling",
         "task-topology",
-        "tdm",
         "usage",
     }
 )
