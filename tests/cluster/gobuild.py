@@ -7,7 +7,6 @@ which compiles what they share once; Go's own build cache is used as it is, so a
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -75,12 +74,7 @@ def _build(wanted: dict[str, Path], cache: Cache, steps: Steps) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         with cache.scratch(folder) as scratch, steps.step(f"Building {', '.join(missing)}"):
             packages = [PROGRAMS[name] for name in missing]
-            run([*_BUILD, "-o", f"{scratch}/", *packages], cwd=MODULE, environment=_environment())
+            run([*_BUILD, "-o", f"{scratch}/", *packages], cwd=MODULE, environment=ENVIRONMENT)
             for name in missing:
                 (scratch / name).rename(folder / name)
         cache.forget_old(folder)
-
-
-def _environment() -> dict[str, str]:
-    """Return how the compiler runs: it may use more memory to spend less time on collecting its own garbage."""
-    return {**ENVIRONMENT, "GOGC": os.environ.get("GOGC", "400")}

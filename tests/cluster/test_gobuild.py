@@ -16,7 +16,7 @@ from tests.cluster.process import CommandFailedError
 
 # Answers `go env`, and makes the files that `go build -o FOLDER/ PACKAGE ...` names.
 _GO = """#!/bin/bash
-echo "$PWD $CGO_ENABLED $GOGC $*" >> "$(dirname "$0")/calls"
+echo "$PWD $CGO_ENABLED $*" >> "$(dirname "$0")/calls"
 case "$1" in
   env) echo go1.26.8; echo local;;
   build)
@@ -63,16 +63,6 @@ def test_programs_of_all_modules_are_built_by_one_call(go: FakeGo, cache: Cache)
     (build,) = go.builds()
     assert build.startswith(f"{MODULE} 0 ")
     assert f"-X k8s.io/component-base/version.gitVersion={versions.KUBERNETES}" in build
-
-
-def test_the_compiler_may_use_more_memory_unless_the_user_has_chosen(
-    go: FakeGo, cache: Cache, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("GOGC", raising=False)
-    go_binaries(["kind"], cache=cache)
-    monkeypatch.setenv("GOGC", "50")
-    go_binaries(["etcd"], cache=cache)
-    assert [build.removeprefix(f"{MODULE} 0 ").split()[0] for build in go.builds()] == ["400", "50"]
 
 
 def test_what_is_built_is_not_built_again_even_without_go(go: FakeGo, cache: Cache) -> None:
