@@ -13,7 +13,7 @@ from muster.engine.node_specs import node_spec
 from muster.engine.podgroup_specs import pod_group_spec
 from muster.engine.queue_specs import priority_class_spec, queue_spec
 from muster.kube.objects import Node, PodGroup, PriorityClass, Queue
-from muster.scheduler.constraints import PodConstraints, Taint
+from muster.scheduler.constraints import NodeGroups, PodConstraints, Taint
 from muster.scheduler.resources import Resources
 from muster.scheduler.specs import (
     Companion,
@@ -277,3 +277,29 @@ def test_a_gang_says_whether_it_may_be_preempted(
 ) -> None:
     metadata = {"name": "g", "annotations": annotations, "labels": labels}
     assert pod_group_spec(msgspec.convert({"metadata": metadata}, type=PodGroup)).preemptable is preemptable
+
+
+@pytest.mark.parametrize(
+    ("affinity", "groups"),
+    [
+        (None, None),
+        ({}, NodeGroups()),
+        ({"nodeGroupAffinity": None}, NodeGroups()),
+        (
+            {
+                "nodeGroupAffinity": {
+                    "requiredDuringSchedulingIgnoredDuringExecution": ["a"],
+                    "preferredDuringSchedulingIgnoredDuringExecution": ["b", "c"],
+                },
+                "nodeGroupAntiAffinity": {
+                    "requiredDuringSchedulingIgnoredDuringExecution": ["d"],
+                    "preferredDuringSchedulingIgnoredDuringExecution": ["e"],
+                },
+            },
+            NodeGroups(("a",), ("b", "c"), ("d",), ("e",)),
+        ),
+    ],
+)
+def test_a_queue_names_groups_of_nodes(affinity: dict[str, Any] | None, groups: NodeGroups | None) -> None:
+    found = msgspec.convert({"metadata": {"name": "q"}, "spec": {"affinity": affinity}}, type=Queue)
+    assert queue_spec(found).node_groups == groups

@@ -5,6 +5,7 @@ from __future__ import annotations
 from muster.engine.amounts import amounts, resources
 from muster.engine.times import unix_seconds
 from muster.kube import objects
+from muster.scheduler.constraints import NodeGroups
 from muster.scheduler.specs import PriorityClassSpec, QueueSpec, QueueState
 
 _STATES = {state.value: state for state in QueueState} | {"": QueueState.OPEN}
@@ -25,8 +26,17 @@ def queue_spec(queue: objects.Queue) -> QueueSpec:
         state=_STATES.get(status.state or "", QueueState.UNKNOWN),
         priority=spec.priority or 0,
         creation=unix_seconds(queue.metadata.creation_timestamp),
+        node_groups=_node_groups(spec.affinity),
         allocated=None if status.allocated is None else resources(amounts(status.allocated, "status.allocated")),
     )
+
+
+def _node_groups(affinity: objects.QueueAffinity | None) -> NodeGroups | None:
+    if affinity is None:
+        return None
+    near = affinity.node_group_affinity or objects.NodeGroupTerms()
+    far = affinity.node_group_anti_affinity or objects.NodeGroupTerms()
+    return NodeGroups(tuple(near.required), tuple(near.preferred), tuple(far.required), tuple(far.preferred))
 
 
 def priority_class_spec(found: objects.PriorityClass) -> PriorityClassSpec:

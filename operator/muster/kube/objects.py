@@ -417,6 +417,20 @@ class Guarantee(_Part, frozen=True):
     resource: Quantities | None = None
 
 
+class NodeGroupTerms(_Part, frozen=True):
+    """Names of node groups."""
+
+    required: list[str] = msgspec.field(name="requiredDuringSchedulingIgnoredDuringExecution", default_factory=list)
+    preferred: list[str] = msgspec.field(name="preferredDuringSchedulingIgnoredDuringExecution", default_factory=list)
+
+
+class QueueAffinity(_Part, frozen=True):
+    """Which groups of nodes the queue's pods are to use, and which not."""
+
+    node_group_affinity: NodeGroupTerms | None = None
+    node_group_anti_affinity: NodeGroupTerms | None = None
+
+
 class QueueSpec(_Part, frozen=True):
     """What a queue may have. None and an empty map differ: absent means no limit."""
 
@@ -429,7 +443,7 @@ class QueueSpec(_Part, frozen=True):
     priority: int | None = None
     type: str | None = None
     dequeue_strategy: str | None = None
-    affinity: dict[str, Any] | None = None
+    affinity: QueueAffinity | None = None
 
 
 class QueueStatus(_Part, frozen=True):

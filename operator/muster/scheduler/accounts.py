@@ -7,6 +7,8 @@ to date by `settle`.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from muster.scheduler.job import NO_CONTRIBUTION, JobInfo
 from muster.scheduler.node import NodeInfo
 from muster.scheduler.parking import ParkingLot, Relief
@@ -16,6 +18,9 @@ from muster.scheduler.resources import Resources
 from muster.scheduler.shapes import ShapeBook
 from muster.scheduler.specs import PriorityClassSpec, ResourceQuotaSpec, TaskStatus
 from muster.scheduler.task import TaskInfo
+
+if TYPE_CHECKING:
+    from muster.scheduler.framework import Outlook
 
 _UNGROUPED = ""
 
@@ -49,6 +54,7 @@ class Accounts:
         self.memory: object = None
         self.unsettled: dict[str, JobInfo] = {}
         self.ungrouped = QueueInfo(_UNGROUPED)
+        self.outlooks: tuple[Outlook, ...] = ()
 
     def move(self, task: TaskInfo, status: TaskStatus, node: str | None) -> None:
         """Change a task's status and node, and every account with it."""
@@ -93,6 +99,32 @@ class Accounts:
         if task.job is not None:
             self.relief.queues.add(task.job.queue.name)
         self.relief.cluster = True
+
+    def look_out(self, outlooks: tuple[Outlook, ...]) -> None:
+        """Let these plugins say what else decides on which nodes tasks may run."""
+        if outlooks or self.outlooks:
+            self.outlooks = outlooks
+            for job in self.jobs.values():
+                self.reshape(job)
+
+    def reshape(self, job: JobInfo) -> None:
+        """What else decides on the job's nodes may have changed."""
+        for task in [*job.pending.values(), *job.placeholders.values()]:
+            if task.node is None:
+                self.shape(task)
+
+    def shape(self, task: TaskInfo) -> None:
+        """Give the task the shape of its own constraints and of what plugins add to them."""
+        scheduling = task.spec.scheduling
+        for outlook in self.outlooks:
+            scheduling = outlook(task, self.queues, scheduling)
+        if scheduling == task.shape.scheduling:
+            return
+        before = task.shape
+        task.shape = self.shapes.take(task.spec.request, task.spec.init_request, scheduling)
+        self.shapes.give_back(before)
+        if task.job is not None:
+            task.job.shape_key = None
 
     def touch(self, job: JobInfo) -> None:
         """Something about the job itself changed: look at it in the next cycle."""

@@ -88,6 +88,8 @@ class SchedulerCache(Accounts):
             self._detach(old)
         self.tasks[spec.uid] = task
         task.job = self._job_of(spec)
+        if self.outlooks:
+            self.shape(task)
         self._attach(task, status, node)
         if old is not None:
             self._note_relief(old, task)
@@ -250,6 +252,8 @@ class SchedulerCache(Accounts):
         queue.jobs[job.key] = job
         self.relief.queues.add(before.name)
         self.drop_queue_if_empty(before)
+        if self.outlooks:
+            self.reshape(job)
 
     def _set_companion_roles(self, job: JobInfo, roles: frozenset[str]) -> None:
         self._recount(job, lambda: setattr(job, "companion_roles", roles))
@@ -307,6 +311,10 @@ class SchedulerCache(Accounts):
         self.relief.queues.update(self.queues)
         for job in queue.jobs.values():
             self.touch(job)
+        if self.outlooks:
+            # Queues inherit: what one says can hold for any.
+            for job in self.jobs.values():
+                self.reshape(job)
 
     def set_priority_class(self, spec: PriorityClassSpec) -> None:
         """A PriorityClass was added or changed."""

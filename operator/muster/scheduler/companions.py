@@ -81,6 +81,8 @@ def _add(cache: SchedulerCache, job: JobInfo, group: PodGroupSpec, companion: Co
     shape = cache.shapes.take(spec.request, spec.init_request, spec.scheduling)
     placeholder = TaskInfo(spec, shape, companion=True)
     placeholder.job = job
+    if cache.outlooks:
+        cache.shape(placeholder)
     job.placeholders[companion.role] = placeholder
     job.shape_key = None
     job.account(placeholder, 1)

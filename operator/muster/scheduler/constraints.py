@@ -111,11 +111,25 @@ class Toleration:
 
 
 @dataclass(frozen=True, slots=True)
+class NodeGroups:
+    """The groups of nodes that a queue's pods may use, may not use, would rather use (best first) and rather not."""
+
+    required: tuple[str, ...] = ()
+    preferred: tuple[str, ...] = ()
+    forbidden: tuple[str, ...] = ()
+    unwanted: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.required or self.preferred or self.forbidden or self.unwanted)
+
+
+@dataclass(frozen=True, slots=True)
 class PodConstraints:
     """Everything but resources that decides on which node a pod may run.
 
     `node_selector` is sorted pairs. `required` is None without required node affinity, else a disjunction of terms.
-    `revocable` pods bear nodes that are there only at certain times.
+    `revocable` pods bear nodes that are there only at certain times. `node_groups` are those of the pod's queue, where
+    a plugin minds.
     """
 
     node_selector: tuple[tuple[str, str], ...] = ()
@@ -123,6 +137,7 @@ class PodConstraints:
     preferred: tuple[PreferredTerm, ...] = ()
     tolerations: tuple[Toleration, ...] = ()
     revocable: bool = False
+    node_groups: NodeGroups | None = None
 
     def selects(self, name: str, labels: Mapping[str, str]) -> bool:
         """Whether the node selector and the required node affinity admit the node."""

@@ -86,6 +86,7 @@ def _remember(cache: SchedulerCache, configuration: SchedulerConfiguration) -> _
     memory = cache.memory = _Memory(configuration, build_framework(configuration), {})
     cache.relief.everything = True
     cache.index.mention(memory.framework.labels)
+    cache.look_out(memory.framework.outlooks)
     for queue in cache.queues.values():
         queue.deserved = None
     cache.changed.update(cache.jobs)

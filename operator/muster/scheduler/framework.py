@@ -10,7 +10,7 @@ and age and uid decide the rest. Queues are compared, since the order of two que
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -28,6 +28,7 @@ from muster.scheduler.placement import Judge, MakeOrder, NodeOrder, Predicate
 from muster.scheduler.reasons import Reason
 
 if TYPE_CHECKING:
+    from muster.scheduler.constraints import PodConstraints
     from muster.scheduler.job import JobInfo
     from muster.scheduler.queue import QueueInfo
     from muster.scheduler.resources import Resources
@@ -44,6 +45,8 @@ JobVote = Callable[["Session", "JobInfo"], Vote]
 Overused = Callable[["Session", "QueueInfo"], bool]
 Allocatable = Callable[["Session", "QueueInfo", "Resources"], "Reason | None"]
 JobCallback = Callable[["Session", "JobInfo"], None]
+Outlook = Callable[["TaskInfo", "Mapping[str, QueueInfo]", "PodConstraints"], "PodConstraints"]
+"""(task, all queues, its constraints): what else decides on which node the task may run, as constraints."""
 JobKind = Callable[["JobInfo"], Hashable]
 """Tells apart jobs of one queue and shape that the plugin may nevertheless refuse or admit for different reasons."""
 
@@ -104,6 +107,7 @@ class Tier:
     victim_queue_order: list[VictimQueueOrder] = field(default_factory=list)
     victim_tasks: list[VictimTasks] = field(default_factory=list)
     kinds: list[JobKind] = field(default_factory=list)
+    outlooks: list[Outlook] = field(default_factory=list)
     node_predicates: list[Predicate] = field(default_factory=list)
 
 
@@ -170,6 +174,7 @@ class Framework:
         self._job_ready = list(self._all("job_ready"))
         self._allocatable = list(self._all("allocatable"))
         self._kinds = list(self._all("kinds"))
+        self.outlooks: tuple[Outlook, ...] = tuple(self._all("outlooks"))
         self._timed = [each for each in self.plugins if type(each).job_deadline is not Plugin.job_deadline]
         self.judge = Judge(
             tuple(self._all("predicates")),

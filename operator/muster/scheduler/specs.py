@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
-from muster.scheduler.constraints import UNCONSTRAINED, PodConstraints, Taint
+from muster.scheduler.constraints import UNCONSTRAINED, NodeGroups, PodConstraints, Taint
 from muster.scheduler.resources import Resources
 
 
@@ -212,7 +212,7 @@ class PodGroupSpec:
 class QueueSpec:
     """A Queue. CPU and memory of `capability` at 0 mean no limit, a scalar is limited only when named.
 
-    `allocated` is what the status said when it was read.
+    `allocated` is what the status said when it was read. `node_groups` is None where the queue says nothing of them.
     """
 
     name: str
@@ -226,6 +226,7 @@ class QueueSpec:
     priority: int = 0
     creation: float = 0.0
     allocated: Resources | None = None
+    node_groups: NodeGroups | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from muster.scheduler.plugins.cdp import CooldownProtection
 from muster.scheduler.plugins.conformance import Conformance
 from muster.scheduler.plugins.drf import DominantResourceFairness
 from muster.scheduler.plugins.gang import Gang
+from muster.scheduler.plugins.nodegroup import NodeGrouping
 from muster.scheduler.plugins.nodeorder import NodeOrdering
 from muster.scheduler.plugins.overcommit import Overcommit
 from muster.scheduler.plugins.predicates import Predicates
@@ -26,6 +27,7 @@ PLUGINS: dict[str, type[Plugin]] = {
         CooldownProtection,
         DominantResourceFairness,
         Gang,
+        NodeGrouping,
         NodeOrdering,
         Overcommit,
         Predicates,
@@ -44,7 +46,6 @@ NOT_YET = frozenset(
         "deviceshare",
         "extender",
         "network-topology-aware",
-        "nodegroup",
         "numaaware",
         "pdb",
         "rescheduling",
