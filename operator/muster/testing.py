@@ -76,11 +76,24 @@ def queue(
     capability: Resources | None = None,
     guarantee: Resources | None = None,
     *,
+    deserved: Resources | None = None,
+    parent: str = "",
+    reclaimable: bool = True,
     state: QueueState = QueueState.OPEN,
     priority: int = 0,
 ) -> QueueSpec:
     """One queue."""
-    return QueueSpec(name, weight, capability or Resources(), guarantee or Resources(), state=state, priority=priority)
+    return QueueSpec(
+        name,
+        weight,
+        capability or Resources(),
+        guarantee or Resources(),
+        deserved or Resources(),
+        reclaimable=reclaimable,
+        parent=parent,
+        state=state,
+        priority=priority,
+    )
 
 
 def pod(

@@ -6,7 +6,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from muster.scheduler.cache import SchedulerCache
+from muster.scheduler.hierarchy import sum_up_root
 from muster.scheduler.job import JobInfo
+from muster.scheduler.queue import Sums
 from muster.scheduler.resources import Resources, total
 from muster.scheduler.specs import TaskStatus
 from muster.scheduler.task import TaskInfo
@@ -72,6 +74,13 @@ def _audit_queues(cache: SchedulerCache) -> None:
         assert queue.pending == requests(waiting), name
         assert queue.inqueue == total(job.compute_contribution().inqueue for job in jobs), name
         assert queue.elastic == total(job.compute_contribution().elastic for job in jobs), name
+    sum_up_root(cache.queues)
+    for name, queue in cache.queues.items():
+        within = [each for each in cache.queues.values() if each is queue or queue in each.above]
+        sums = Sums()
+        for each in within:
+            sums.add(each.own_sums())
+        assert queue.subtree.keys() == sums.keys(), name
     grouped = [job for job in cache.jobs.values() if job.queue.name]
     assert cache.promised == total(job.compute_contribution().promised for job in grouped)
 
@@ -92,6 +101,7 @@ def _audit_index(cache: SchedulerCache) -> None:
 def snapshot(cache: SchedulerCache) -> dict[str, Any]:
     """Everything a decision could depend on, as comparable values."""
     cache.settle()
+    sum_up_root(cache.queues)
     return {
         "tasks": {task.uid: (task.status, task.node, task.assumed, task.evicted) for task in all_tasks(cache)},
         "nodes": {
@@ -100,8 +110,7 @@ def snapshot(cache: SchedulerCache) -> dict[str, Any]:
         },
         "jobs": {key: _job_state(job) for key, job in cache.jobs.items()},
         "queues": {
-            name: (q.allocated.key(), q.pending.key(), q.releasing.key(), q.inqueue.key(), q.elastic.key())
-            for name, q in cache.queues.items()
+            name: (*q.own_sums().keys(), *q.subtree.keys(), q.pending.key()) for name, q in cache.queues.items()
         },
         "cluster": (cache.total.key(), cache.used.key(), cache.promised.key()),
         "buckets": {name: bucket.key for bucket in cache.index.filled_buckets() for name in bucket.members},

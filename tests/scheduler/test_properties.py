@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from muster.scheduler.cache import SchedulerCache
+from muster.scheduler.conf import SchedulerConfiguration
 from muster.scheduler.cycle import _remember
 from muster.scheduler.outcome import Outcome
 from muster.scheduler.queue import limits
@@ -43,8 +44,10 @@ def assert_gangs_are_whole(cache: SchedulerCache, outcome: Outcome) -> None:
             assert not first or all(task.node is not None for task in job.placeholders.values()), key
 
 
-def assert_nothing_is_overcommitted(cache: SchedulerCache, outcome: Outcome) -> None:
-    """P2: a node or queue that got something has room for all that is on it."""
+def assert_nothing_is_overcommitted(
+    cache: SchedulerCache, outcome: Outcome, configuration: SchedulerConfiguration
+) -> None:
+    """P2: a node or queue that got something, on whatever level of the tree, has room for all that is on it."""
     tasks = all_tasks(cache)
     for name in {binding.node for binding in outcome.bindings}:
         node = cache.nodes[name]
@@ -53,24 +56,29 @@ def assert_nothing_is_overcommitted(cache: SchedulerCache, outcome: Outcome) -> 
         for dimension in added.dimensions():
             # What a pod of ours does not ask for it can't exceed, whatever others have done there.
             assert not added.get(dimension) or used.get(dimension) <= node.allocatable.get(dimension), name
-    for queue in {
-        cache.jobs[binding.job].queue.name: cache.jobs[binding.job].queue for binding in outcome.bindings
-    }.values():
+    tree = any(option.flags.get("enableHierarchy") for tier in configuration.tiers for option in tier)
+    for queue in cache.queues.values():
+        # In a hierarchy a cap holds for all queues below, too.
+        within = [each for each in cache.queues.values() if each is queue or (tree and queue in each.above)]
         held = total(
             task.request
-            for job in queue.jobs.values()
-            for task in job.all_tasks()
-            if task.node is not None and (task.status.charged or task.status is TaskStatus.RELEASING)
+            for task in tasks
+            if task.job is not None
+            and task.job.queue in within
+            and task.node is not None
+            and (task.status.charged or task.status is TaskStatus.RELEASING)
         )
-        asked = {b.task_uid for b in outcome.bindings if cache.jobs[b.job].queue is queue}
+        asked = [binding.task_uid for binding in outcome.bindings if cache.jobs[binding.job].queue in within]
         wanted = total(cache.tasks[uid].request for uid in asked)
         for dimension, limit in limits(queue.capability) if queue.capability else []:
             assert not wanted.get(dimension) or held.get(dimension) <= limit, (queue.name, dimension)
+    for binding in outcome.bindings:
+        assert cache.jobs[binding.job].queue.obstacle is None, binding
 
 
 def assert_promises(cluster: Cluster, outcome: Outcome) -> None:
     assert_gangs_are_whole(cluster.cache, outcome)
-    assert_nothing_is_overcommitted(cluster.cache, outcome)
+    assert_nothing_is_overcommitted(cluster.cache, outcome, cluster.configuration)
     assert all(task.status not in (TaskStatus.ALLOCATED, TaskStatus.PIPELINED) for task in all_tasks(cluster.cache))
     audit(cluster.cache)
 

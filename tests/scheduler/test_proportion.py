@@ -115,7 +115,8 @@ def test_a_queue_reports_what_the_queues_below_it_use_and_a_circle_ends() -> Non
         replace(queue("x"), parent="y"),
         replace(queue("y"), parent="x"),
     ]
-    cluster = Cluster.of(nodes("n", 2), specs, gang("g", 2, queue="a"), gang("h", 1, queue="x"))
+    cluster = Cluster.of(nodes("n", 2), specs, gang("g", 2, queue="a"))
+    cluster.add(pod_group("h", 1, queue="x"), pods("h", 1, node="n-0"))
     outcome = cluster.cycle()
     used = {name: status.allocated.milli_cpu for name, status in outcome.queues.items()}
     assert used == {"a": 2000, "mid": 2000, "root": 2000, "default": 0, "x": 1000, "y": 1000}

@@ -17,6 +17,10 @@ CONFIGURATIONS = (
     configuration("enqueue, allocate, backfill", ["priority", "gang"], ["predicates", "proportion", "nodeorder"]),
     configuration("allocate, backfill", ["gang"], ["predicates"]),
     configuration("enqueue, allocate", ["drf"], ["proportion", "nodeorder"]),
+    configuration("enqueue, allocate, backfill", ["priority", "gang"], ["predicates", "capacity"]),
+    configuration(
+        "enqueue, allocate", ["gang"], ["predicates", {"name": "capacity", "enableHierarchy": True}, "nodeorder"]
+    ),
 )
 TAINT = Taint("dedicated", "batch")
 CONSTRAINTS = (
@@ -40,10 +44,21 @@ def node_specs(draw: st.DrawFn, name: str) -> Spec:
 
 
 @st.composite
-def queue_specs(draw: st.DrawFn, name: str) -> Spec:
-    capability = draw(st.none() | st.builds(lambda cpu: resources(cpu), st.integers(1, 8)))
+def queue_specs(draw: st.DrawFn, name: str, others: list[str]) -> Spec:
+    amounts = st.none() | st.builds(lambda cpu: resources(cpu), st.integers(1, 8))
     guarantee = draw(st.none() | st.builds(lambda cpu: resources(cpu), st.integers(1, 3)))
-    return queue(name, draw(st.integers(1, 3)), capability, guarantee, priority=draw(st.integers(0, 1)))
+    # Mostly a proper tree; now and then a queue below itself, in a circle, or below nothing.
+    parent = draw(st.sampled_from(("", "", *others, *others)))
+    parent = draw(st.sampled_from((*[parent] * 9, "nowhere", name)))
+    return queue(
+        name,
+        draw(st.integers(1, 3)),
+        draw(amounts),
+        guarantee,
+        deserved=draw(amounts),
+        parent=parent,
+        priority=draw(st.integers(0, 1)),
+    )
 
 
 @st.composite
@@ -102,8 +117,8 @@ class World:
 @st.composite
 def worlds(draw: st.DrawFn) -> World:
     specs: list[Spec] = [draw(node_specs(f"n{index}")) for index in range(draw(st.integers(1, 4)))]
-    names = ["default", *[f"q{index}" for index in range(draw(st.integers(0, 2)))]]
-    specs += [draw(queue_specs(name)) for name in names if name != "default"]
+    names = ["default", *[f"q{index}" for index in range(draw(st.integers(0, 4)))]]
+    specs += [draw(queue_specs(name, names[1:])) for name in names[1:]]
     for index in range(draw(st.integers(1, 5))):
         made = draw(gang_specs(f"g{index}", names))
         specs += made

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from muster.scheduler.hierarchy import link
 from muster.scheduler.job import NO_CONTRIBUTION, JobInfo
 from muster.scheduler.node import NodeInfo
 from muster.scheduler.parking import ParkingLot, Relief
@@ -30,7 +31,8 @@ class Accounts:
 
     `total` and `used` are sums over known nodes, `promised` what admitted jobs have reserved. `changed` are the jobs
     whose status has to be worked out again, `waiting` those that the actions look at, `unsettled` those whose part in
-    promises may be out of date. `relief` is what got better since the last cycle, `reserving` names the jobs that
+    promises may be out of date. `tree_changed` says that queues have come, gone or changed since `settle`,
+    `tree_version` counts how often. `relief` is what got better since the last cycle, `reserving` names the jobs that
     ended it with room promised on nodes. `resource_quotas` are by namespace and key. `memory` belongs to the cycle.
     """
 
@@ -55,6 +57,8 @@ class Accounts:
         self.unsettled: dict[str, JobInfo] = {}
         self.ungrouped = QueueInfo(_UNGROUPED)
         self.outlooks: tuple[Outlook, ...] = ()
+        self.tree_changed = True
+        self.tree_version = 0
 
     def move(self, task: TaskInfo, status: TaskStatus, node: str | None) -> None:
         """Change a task's status and node, and every account with it."""
@@ -97,7 +101,7 @@ class Accounts:
         if node is not None and node.spec is not None:
             self.relief.nodes[node.name] = node
         if task.job is not None:
-            self.relief.queues.add(task.job.queue.name)
+            self.relief.queues.update(task.job.queue.lineage)
         self.relief.cluster = True
 
     def look_out(self, outlooks: tuple[Outlook, ...]) -> None:
@@ -138,10 +142,20 @@ class Accounts:
             self.relief.everything = True
 
     def settle(self) -> None:
-        """Bring the promises (`inqueue`, `elastic`, `promised`) up to date with the jobs that changed."""
+        """Bring the tree of queues and the promises (`inqueue`, `elastic`, `promised`) up to date."""
+        self.settle_tree()
         for job in self.unsettled.values():
             self.contribute(job)
         self.unsettled.clear()
+
+    def settle_tree(self) -> None:
+        """Bring the tree of queues up to date, and look at the gangs of every queue that it opens or blocks."""
+        if self.tree_changed:
+            self.tree_changed = False
+            self.tree_version += 1
+            for queue in link(self.queues):
+                for job in queue.jobs.values():
+                    self.touch(job)
 
     def unsettle(self, job: JobInfo) -> None:
         """The job's phase or reservation changed."""
@@ -153,14 +167,15 @@ class Accounts:
         after = NO_CONTRIBUTION if withdraw else job.compute_contribution()
         job.contribution = after
         queue = job.queue
-        queue.inqueue.add(after.inqueue)
-        queue.inqueue.sub(before.inqueue)
-        queue.elastic.add(after.elastic)
-        queue.elastic.sub(before.elastic)
+        for sums in (queue.own_sums(), *queue.charged):
+            sums.inqueue.add(after.inqueue)
+            sums.inqueue.sub(before.inqueue)
+            sums.elastic.add(after.elastic)
+            sums.elastic.sub(before.elastic)
         self.promised.add(after.promised)
         self.promised.sub(before.promised)
         if not (before.inqueue.less_equal(after.inqueue) and after.elastic.less_equal(before.elastic)):
-            self.relief.queues.add(queue.name)
+            self.relief.queues.update(queue.lineage)
         if not before.promised.less_equal(after.promised):
             self.relief.cluster = True
 
@@ -169,12 +184,14 @@ class Accounts:
         queue = self.queues.get(name)
         if queue is None:
             queue = self.queues[name] = QueueInfo(name)
+            self.tree_changed = True
         return queue
 
     def drop_queue_if_empty(self, queue: QueueInfo) -> None:
         """Forget a queue that neither exists nor is named by a job."""
         if queue.spec is None and not queue.jobs and queue.name:
             self.queues.pop(queue.name, None)
+            self.tree_changed = True
 
     def drop_if_empty(self, node: NodeInfo) -> None:
         """Forget a node that neither exists nor is named by a pod."""

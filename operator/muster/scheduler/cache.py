@@ -204,7 +204,7 @@ class SchedulerCache(Accounts):
         self.lot.unpark(job)
         job.clear_state()
         self.touch(job)
-        self.relief.queues.add(job.queue.name)
+        self.relief.queues.update(job.queue.lineage)
         self.relief.cluster = True
         self._drop_job_if_empty(job)
 
@@ -250,7 +250,7 @@ class SchedulerCache(Accounts):
         self._recount(job, lambda: setattr(job, "queue", queue))
         before.jobs.pop(job.key, None)
         queue.jobs[job.key] = job
-        self.relief.queues.add(before.name)
+        self.relief.queues.update(before.lineage)
         self.drop_queue_if_empty(before)
         if self.outlooks:
             self.reshape(job)
@@ -308,6 +308,7 @@ class SchedulerCache(Accounts):
         self.drop_queue_if_empty(queue)
 
     def _touch_queue(self, queue: QueueInfo) -> None:
+        self.tree_changed = True
         self.relief.queues.update(self.queues)
         for job in queue.jobs.values():
             self.touch(job)

@@ -15,13 +15,13 @@ from muster.scheduler.cache import SchedulerCache
 from muster.scheduler.conf import SchedulerConfiguration, build_framework
 from muster.scheduler.explain import look_beyond_quota
 from muster.scheduler.framework import Framework
+from muster.scheduler.hierarchy import sum_up_root
 from muster.scheduler.job import JobInfo
 from muster.scheduler.node import NodeInfo
 from muster.scheduler.outcome import Outcome, PodGroupStatus, QueueStatus
 from muster.scheduler.parking import Parking, Relief
 from muster.scheduler.placement import fits
 from muster.scheduler.placing import gang_key
-from muster.scheduler.queue import allocated_with_descendants
 from muster.scheduler.reasons import Code, Wake
 from muster.scheduler.repair import (
     expire_reservation,
@@ -97,6 +97,7 @@ def _open(session: Session, memory: _Memory) -> None:
     """Look at what changed and at what is due, before the actions run."""
     cache = session.cache
     cache.index.use(session.framework.judge)
+    cache.settle_tree()
     due = [cache.jobs[key] for key, at in memory.deadlines.items() if at <= session.now and key in cache.jobs]
     for job in due:
         cache.touch(job)
@@ -151,7 +152,7 @@ def _claim_companions(session: Session, job: JobInfo) -> None:
         companions.drop(session.cache, job, role)
         if node.spec is None or session.framework.judge.refusal(task.shape, node) is not None:
             continue
-        if fits(task.shape, node.idle) and job.queue.over_capability(task.request) is None:
+        if fits(task.shape, node.idle) and session.over_capability(job.queue, task.request) is None:
             statement = session.statement()
             statement.allocate(task, node)
             statement.commit()
@@ -192,7 +193,10 @@ def _park(session: Session) -> None:
             cache.waiting.pop(job.key, None)
             shapes = {task.shape.id: task.shape for task in job.pending.values()} if Wake.NODES in wakes else {}
             shapes.update((task.shape.id, task.shape) for task in job.companions_pending())
-            parking = Parking(wakes, job.queue.name, tuple(shapes[key] for key in sorted(shapes)))
+            blocking = {reason.queue for reason in reasons if reason.queue and Wake.QUEUE in reason.wakes}
+            parking = Parking(
+                wakes, frozenset({job.queue.name, *blocking}), tuple(shapes[key] for key in sorted(shapes))
+            )
             alone = job.ready or job.broken_since is not None
             like = job.key if alone else (gang_key(job), session.framework.kind(job))
             cache.lot.park(job, parking, like, session.job_key(job))
@@ -212,11 +216,11 @@ def _note_deadlines(session: Session, memory: _Memory) -> None:
 
 def _changed_queues(session: Session) -> dict[str, QueueStatus]:
     changed: dict[str, QueueStatus] = {}
-    allocated = allocated_with_descendants(session.cache.queues)
+    sum_up_root(session.cache.queues)
     for name, queue in sorted(session.cache.queues.items()):
         if queue.spec is None:
             continue
-        status = queue_status(session, queue, allocated[name])
+        status = queue_status(session, queue)
         if status != queue.published:
             queue.published = status
             changed[name] = status

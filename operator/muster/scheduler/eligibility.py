@@ -19,17 +19,12 @@ if TYPE_CHECKING:
 
 
 def obstacle_to_admission(job: JobInfo) -> Reason | None:
-    """A PodGroup that can't be used, a queue that is missing or not open."""
+    """A PodGroup or a queue that can't be used."""
     if job.spec is None:
         return Reason(Code.POD_GROUP_MISSING, detail=job.key)
     if job.spec.problem:
         return Reason(Code.INVALID_POD_GROUP, detail=job.spec.problem)
-    queue = job.queue
-    if queue.spec is None:
-        return Reason(Code.QUEUE_MISSING, queue=queue.name)
-    if not queue.open:
-        return Reason(Code.QUEUE_CLOSED, queue=queue.name, detail=queue.spec.state.value)
-    return None
+    return job.queue.obstacle
 
 
 def obstacle_to_placement(job: JobInfo) -> Reason | None:
@@ -58,7 +53,7 @@ def impossible(session: Session, job: JobInfo) -> Reason | None:
     """
     need = None if job.is_ready() else least_need(job)
     if need is not None:
-        reason = _larger_than_queue(job, need) or _larger_than_cluster(session, need)
+        reason = _larger_than_queue(session, job, need) or _larger_than_cluster(session, need)
         if reason is not None:
             return reason
     return _larger_than_every_node(session, job)
@@ -77,20 +72,18 @@ def least_need(job: JobInfo) -> Resources | None:
     return pods.maximum(minimum)
 
 
-def _larger_than_queue(job: JobInfo, need: Resources) -> Reason | None:
-    cap = job.queue.capability
-    if cap is None:
+def _larger_than_queue(session: Session, job: JobInfo, need: Resources) -> Reason | None:
+    """The first cap, from the queue upwards, that is smaller than the need."""
+    too_small = [
+        (dimension, limit, queue.name)
+        for queue in session.capped_levels(job.queue)
+        for dimension, limit in limits(queue.capability or Resources())
+        if need.get(dimension) > limit
+    ]
+    if not too_small:
         return None
-    for dimension, limit in limits(cap):
-        if need.get(dimension) > limit:
-            return Reason(
-                Code.LARGER_THAN_QUEUE,
-                resource=dimension,
-                requested=need.get(dimension),
-                limit=limit,
-                queue=job.queue.name,
-            )
-    return None
+    dimension, limit, name = too_small[0]
+    return Reason(Code.LARGER_THAN_QUEUE, resource=dimension, requested=need.get(dimension), limit=limit, queue=name)
 
 
 def _larger_than_cluster(session: Session, need: Resources) -> Reason | None:

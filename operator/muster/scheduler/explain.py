@@ -116,12 +116,12 @@ def _lacks(shape: Shape, idle: Resources, short: list[str]) -> str:
     return ", ".join(f"{name} {format_amount(name, needs.get(name) - idle.get(name))}" for name in short)
 
 
-def _capped(job: JobInfo, pending: list[TaskInfo]) -> Reason | None:
+def _capped(session: Session, job: JobInfo, pending: list[TaskInfo]) -> Reason | None:
     """The queue's cap, when even with more nodes it would keep the gang waiting."""
     need = max(1, job.min_member - job.ready)
     wanted = total(task.request for task in sorted(pending, key=lambda each: each.order)[:need])
-    dimension = job.queue.over_capability(wanted)
-    return capability_reason(job.queue, dimension, wanted) if dimension is not None else None
+    capped = session.over_capability(job.queue, wanted)
+    return capability_reason(*capped, wanted) if capped is not None else None
 
 
 def look_beyond_quota(session: Session, job: JobInfo) -> None:
@@ -131,7 +131,7 @@ def look_beyond_quota(session: Session, job: JobInfo) -> None:
     pending = [task for task in job.pending.values() if task.schedulable]
     if not quota or not all(each.more_nodes_help for each in quota) or not pending:
         return
-    capped = _capped(job, pending)
+    capped = _capped(session, job, pending)
     if capped is not None:
         session.findings[job.key] = [capped, *findings]
         return

@@ -51,8 +51,22 @@ JobKind = Callable[["JobInfo"], Hashable]
 """Tells apart jobs of one queue and shape that the plugin may nevertheless refuse or admit for different reasons."""
 
 
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where a queue stands in the eyes of the plugin that shares the cluster out."""
+
+    deserved: Resources
+    share: float
+    overused: bool
+
+
+QueueStanding = Callable[["Session", "QueueInfo"], "Standing | None"]
+
+
 class Plugin:
     """Base of all plugins.
+
+    `bounds_tree`: with `enableHierarchy` the cap of a queue binds all queues below it, whatever the other flags say.
 
     `arguments` lists what the plugin understands in its `arguments` section, with the parser of each value (it raises
     ValueError with what is wrong); `argument_prefixes` does so for keys that end in a name of the user's
@@ -61,6 +75,7 @@ class Plugin:
 
     name: ClassVar[str]
     arguments: ClassVar[dict[str, Callable[[object], Any]]] = {}
+    bounds_tree: ClassVar[bool] = False
     argument_prefixes: ClassVar[dict[str, Callable[[object], Any]]] = {}
 
     def __init__(self, arguments: dict[str, Any]) -> None:
@@ -109,6 +124,7 @@ class Tier:
     kinds: list[JobKind] = field(default_factory=list)
     outlooks: list[Outlook] = field(default_factory=list)
     node_predicates: list[Predicate] = field(default_factory=list)
+    queue_standing: list[QueueStanding] = field(default_factory=list)
 
 
 FLAGS = {
@@ -132,7 +148,7 @@ FLAGS = {
     "node_predicates": "enablePredicate",
 }
 """The flag of each extension point; `job_valid`, `unified_evictable` and `victim_queue_order` have none (Volcano's
-rule): they are always asked."""
+rule): they are always asked. Nor has `queue_standing`: it only tells."""
 
 
 class ExtensionPoints:
@@ -163,6 +179,9 @@ class Framework:
 
     def __init__(self, tiers: list[list[tuple[Plugin, dict[str, bool]]]]) -> None:
         self.plugins = [plugin for tier in tiers for plugin, _ in tier]
+        self.hierarchical = any(
+            plugin.bounds_tree and flags.get("enableHierarchy", False) for tier in tiers for plugin, flags in tier
+        )
         self.tiers = [Tier() for _ in tiers]
         self.labels: set[str] = set()
         for tier, entries in zip(self.tiers, tiers, strict=True):
@@ -304,6 +323,14 @@ class Framework:
     def overused(self, session: Session, queue: QueueInfo) -> bool:
         """Any plugin calls the queue overused."""
         return any(check(session, queue) for check in self._all("overused"))
+
+    def queue_standing(self, session: Session, queue: QueueInfo) -> Standing | None:
+        """What the first plugin that knows the queue says of it."""
+        for tell in self._all("queue_standing"):
+            standing: Standing | None = tell(session, queue)
+            if standing is not None:
+                return standing
+        return None
 
     def job_starving(self, session: Session, job: JobInfo) -> bool:
         """The first tier that has an opinion decides, and there all must agree; nobody has one: false."""

@@ -218,10 +218,14 @@ class JobInfo:
         if status.charged:
             change(self.allocated, request)
             change(self.queue.allocated, request)
+            for sums in self.queue.charged:
+                change(sums.allocated, request)
         elif status is TaskStatus.PENDING:
             self._account_pending(task, sign)
         elif status is TaskStatus.RELEASING and task.node is not None:
             change(self.queue.releasing, request)
+            for sums in self.queue.charged:
+                change(sums.releasing, request)
 
     def _account_pending(self, task: TaskInfo, sign: int) -> None:
         change = Resources.add if sign > 0 else Resources.sub

@@ -67,12 +67,16 @@ class PodGroupStatus:
 
 @dataclass(frozen=True, slots=True)
 class QueueStatus:
-    """What the Queue uses. `deserved` and `share` are None when no plugin computes them."""
+    """What the Queue uses. `deserved` and `share` are None when no plugin computes them.
+
+    `problem` says why the queue, and with it every gang in it, can't be used.
+    """
 
     allocated: Resources
     deserved: Resources | None = None
     share: float | None = None
     overused: bool | None = None
+    problem: Reason | None = None
 
 
 @dataclass(frozen=True, slots=True)

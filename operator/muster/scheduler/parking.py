@@ -31,10 +31,13 @@ Helps = Callable[["Shape", Iterable["NodeInfo"]], bool]
 
 @dataclass(frozen=True, slots=True)
 class Parking:
-    """What would wake a job: events of these kinds; for NODES only a node that one of the shapes fits on."""
+    """What would wake a job: events of these kinds.
+
+    For QUEUE only in one of the queues, for NODES only a node that one of the shapes fits on.
+    """
 
     wakes: frozenset[Wake]
-    queue: str
+    queues: frozenset[str]
     shapes: tuple[Shape, ...] = ()
 
 
@@ -165,7 +168,8 @@ class ParkingLot:
 
     def _shelves(self, parking: Parking) -> Iterator[dict[object, Group]]:
         if Wake.QUEUE in parking.wakes:
-            yield self._by_queue.setdefault(parking.queue, {})
+            for queue in parking.queues:
+                yield self._by_queue.setdefault(queue, {})
         if Wake.CLUSTER in parking.wakes:
             yield self._by_cluster
         if Wake.VICTIMS in parking.wakes:
@@ -174,7 +178,8 @@ class ParkingLot:
             yield self._by_shapes.setdefault(parking.shapes, {})
 
     def _drop_empty_shelves(self, parking: Parking) -> None:
-        if not self._by_queue.get(parking.queue, True):
-            del self._by_queue[parking.queue]
+        for queue in parking.queues:
+            if not self._by_queue.get(queue, True):
+                del self._by_queue[queue]
         if not self._by_shapes.get(parking.shapes, True):
             del self._by_shapes[parking.shapes]

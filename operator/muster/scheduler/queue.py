@@ -6,12 +6,11 @@ Kept current by the cache whenever a task or job changes; plugins read these acc
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from muster.scheduler.outcome import QueueStatus
 from muster.scheduler.reasons import Code, Reason, Wake
-from muster.scheduler.resources import CPU, MEMORY, Resources
+from muster.scheduler.resources import CPU, MEMORY, ResourceKey, Resources
 from muster.scheduler.specs import QueueSpec, QueueState
 
 if TYPE_CHECKING:
@@ -21,6 +20,38 @@ ROOT = "root"
 DEFAULT = "default"
 IMPLICIT = {ROOT: QueueSpec(ROOT, reclaimable=False), DEFAULT: QueueSpec(DEFAULT)}
 
+_NOTHING = Resources()
+_CLOSING = (QueueState.CLOSED, QueueState.CLOSING)
+
+
+class Sums:
+    """What is used (`allocated`), leaving, reserved for admitted jobs, and used above the jobs' minimums."""
+
+    __slots__ = ("allocated", "elastic", "inqueue", "releasing")
+
+    def __init__(
+        self,
+        allocated: Resources | None = None,
+        releasing: Resources | None = None,
+        inqueue: Resources | None = None,
+        elastic: Resources | None = None,
+    ) -> None:
+        self.allocated = allocated if allocated is not None else Resources()
+        self.releasing = releasing if releasing is not None else Resources()
+        self.inqueue = inqueue if inqueue is not None else Resources()
+        self.elastic = elastic if elastic is not None else Resources()
+
+    def add(self, other: Sums) -> None:
+        """Add in place."""
+        self.allocated.add(other.allocated)
+        self.releasing.add(other.releasing)
+        self.inqueue.add(other.inqueue)
+        self.elastic.add(other.elastic)
+
+    def keys(self) -> tuple[ResourceKey, ...]:
+        """Comparable values."""
+        return (self.allocated.key(), self.releasing.key(), self.inqueue.key(), self.elastic.key())
+
 
 class QueueInfo:
     """Accounts of one queue.
@@ -28,19 +59,33 @@ class QueueInfo:
     `allocated`: charged tasks of its jobs. `releasing`: its tasks that are leaving. `pending`: tasks that could be
     placed. `inqueue`: reserved for admitted jobs, above what they use already. `elastic`: what jobs use above their
     minimum. `deserved`: set by a plugin, None without one.
+
+    What follows is worked out by `hierarchy.link`: `above` (nearest first) and `children` are the queues next to it in
+    the tree, `lineage` its own name and those above, `levels` the queue and those above whose caps bind it in a
+    hierarchy (the root only where it has one); `subtree` holds the sums with all queues below, `charged` the sums
+    of inner queues in which every change of its own accounts has to be entered too. `fault` says what makes the queue
+    unusable, `obstacle` (None: nothing) why it takes no work.
     """
 
     __slots__ = (
+        "above",
         "allocated",
+        "charged",
+        "children",
         "deserved",
         "elastic",
+        "fault",
         "inqueue",
         "jobs",
+        "levels",
+        "lineage",
         "name",
+        "obstacle",
         "pending",
         "published",
         "releasing",
         "spec",
+        "subtree",
     )
 
     def __init__(self, name: str) -> None:
@@ -54,14 +99,53 @@ class QueueInfo:
         self.elastic = Resources()
         self.deserved: Resources | None = None
         self.published: QueueStatus | None = None
+        self.above: tuple[QueueInfo, ...] = ()
+        self.children: tuple[QueueInfo, ...] = ()
+        self.lineage: tuple[str, ...] = (name,)
+        self.levels: tuple[QueueInfo, ...] = (self,)
+        self.subtree = self.own_sums()
+        self.charged: tuple[Sums, ...] = ()
+        self.fault: Reason | None = None
+        self.obstacle: Reason | None = None
 
     def __repr__(self) -> str:
         return f"QueueInfo({self.name})"
 
+    def own_sums(self) -> Sums:
+        """The queue's own accounts, without those below; no copies."""
+        return Sums(self.allocated, self.releasing, self.inqueue, self.elastic)
+
+    @property
+    def leaf(self) -> bool:
+        """Whether no queue names this one as its parent."""
+        return not self.children
+
     @property
     def open(self) -> bool:
-        """Whether the queue takes new work."""
+        """Whether the queue is in a state to take new work."""
         return self.spec is not None and self.spec.state is QueueState.OPEN
+
+    def find_obstacle(self) -> Reason | None:
+        """Why the queue takes no work: it is missing, broken, no leaf, or closed (or a queue above it is)."""
+        if self.spec is None:
+            return Reason(Code.QUEUE_MISSING, queue=self.name)
+        if self.fault is not None:
+            return self.fault
+        if not self.leaf:
+            names = ", ".join(child.name for child in self.children[:3])
+            return Reason(Code.QUEUE_NOT_LEAF, queue=self.name, detail=names)
+        if not self.open:
+            return _closed(self, self.spec)
+        for queue in self.above:
+            # Volcano's controller closes what is below a closed queue; until it has, the scheduler does.
+            if queue.spec is not None and queue.spec.state in _CLOSING and queue.name != ROOT:
+                return _closed(queue, queue.spec)
+        return None
+
+    @property
+    def guarantee(self) -> Resources:
+        """What no other queue may take; a queue that can't be used keeps nothing from the others."""
+        return self.spec.guarantee if self.spec is not None and self.fault is None else _NOTHING
 
     @property
     def capability(self) -> Resources | None:
@@ -75,18 +159,23 @@ class QueueInfo:
     def over_capability(self, request: Resources, *, standing: Resources | None = None) -> str | None:
         """The first dimension in which `standing` plus `request` is above the cap, None when it fits.
 
-        `standing` defaults to all that the queue's pods occupy, the leaving ones included: they still run. Only
-        dimensions that are asked for and that the cap names are compared, so `pods` counts only if it is named.
+        `standing` defaults to all that the pods of the queue and of those below it occupy, the leaving ones included:
+        they still run. Only dimensions that are asked for and that the cap names are compared, so `pods` counts only if
+        it is named.
         """
         cap = self.capability
         if cap is None:
             return None
-        held = standing if standing is not None else self.allocated.plus(self.releasing)
+        held = standing if standing is not None else self.subtree.allocated.plus(self.subtree.releasing)
         for dimension, limit in limits(cap):
             asked = request.get(dimension)
             if asked > 0 and held.get(dimension) + asked > limit:
                 return dimension
         return None
+
+
+def _closed(queue: QueueInfo, spec: QueueSpec) -> Reason:
+    return Reason(Code.QUEUE_CLOSED, queue=queue.name, detail=spec.state.value)
 
 
 def limits(capability: Resources) -> list[tuple[str, int]]:
@@ -99,7 +188,7 @@ def limits(capability: Resources) -> list[tuple[str, int]]:
 def capability_reason(queue: QueueInfo, dimension: str, request: Resources) -> Reason:
     """The queue's hard cap has no room for `request`."""
     cap = queue.capability or Resources()
-    used = queue.allocated.get(dimension) + queue.releasing.get(dimension)
+    used = queue.subtree.allocated.get(dimension) + queue.subtree.releasing.get(dimension)
     limit = cap.get(dimension)
     return Reason(
         Code.QUEUE_QUOTA,
@@ -111,22 +200,6 @@ def capability_reason(queue: QueueInfo, dimension: str, request: Resources) -> R
         queue=queue.name,
         wakes=(Wake.QUEUE,),
     )
-
-
-def allocated_with_descendants(queues: Mapping[str, QueueInfo]) -> dict[str, Resources]:
-    """What each queue uses together with all queues below it, as Volcano reports it.
-
-    A queue without a parent is below `root`. Where parents form a circle each is counted once in every other.
-    """
-    totals = {name: queue.allocated.clone() for name, queue in queues.items()}
-    for name, queue in queues.items():
-        seen = {name}
-        above = parent_of(queue)
-        while above in totals and above not in seen:
-            totals[above].add(queue.allocated)
-            seen.add(above)
-            above = parent_of(queues[above])
-    return totals
 
 
 def parent_of(queue: QueueInfo) -> str:

@@ -42,6 +42,8 @@ class Code(Enum):
     INVALID_POD_GROUP = "InvalidPodGroup"
     PODS_GATED = "PodsGated"
     QUEUE_MISSING = "QueueMissing"
+    QUEUE_BROKEN = "QueueBroken"
+    QUEUE_NOT_LEAF = "QueueNotLeaf"
     QUEUE_CLOSED = "QueueClosed"
     LARGER_THAN_QUEUE = "LargerThanQueue"
     LARGER_THAN_CLUSTER = "LargerThanCluster"
@@ -66,6 +68,8 @@ _CLASSES = {
     Code.INVALID_POD_GROUP: ReasonClass.MISCONFIGURED,
     Code.PODS_GATED: ReasonClass.GATED,
     Code.QUEUE_MISSING: ReasonClass.QUEUE,
+    Code.QUEUE_BROKEN: ReasonClass.QUEUE,
+    Code.QUEUE_NOT_LEAF: ReasonClass.QUEUE,
     Code.QUEUE_CLOSED: ReasonClass.QUEUE,
     Code.LARGER_THAN_QUEUE: ReasonClass.NEVER,
     Code.LARGER_THAN_CLUSTER: ReasonClass.NEVER,
@@ -232,6 +236,8 @@ _TEXTS: dict[Code, Callable[[Reason], str]] = {
         f"{r.have} of {r.need} pods may be scheduled, {r.detail or 'the others'} are held by a scheduling gate"
     ),
     Code.QUEUE_MISSING: lambda r: f"queue {r.queue} does not exist",
+    Code.QUEUE_BROKEN: lambda r: f"queue {r.queue} can't be used: {r.detail}",
+    Code.QUEUE_NOT_LEAF: lambda r: f"queue {r.queue} only groups other queues ({r.detail}): name one of them",
     Code.QUEUE_CLOSED: lambda r: f"queue {r.queue} is {r.detail}",
     Code.LARGER_THAN_QUEUE: _larger_than_queue,
     Code.LARGER_THAN_CLUSTER: lambda r: (

@@ -74,6 +74,10 @@ class Resources:
         yield MEMORY
         yield from sorted(self.scalars)
 
+    def asked(self) -> Iterator[str]:
+        """The dimensions of which there is more than nothing, without `pods`."""
+        return (name for name in self.dimensions() if name != PODS and self.get(name) > 0)
+
     def is_empty(self) -> bool:
         """True when nothing is asked for; `pods` does not count."""
         if self.milli_cpu or self.memory:
@@ -188,6 +192,23 @@ class Resources:
             if self.scalars[name] > limit.scalars.get(name, 0):
                 found.append(name)
         return found
+
+
+def over_limit(used: Resources, request: Resources, limit: Resources) -> str | None:
+    """The first dimension asked for in which `used` and `request` together are more than `limit` (as `violations`)."""
+    if request.milli_cpu > 0 and used.milli_cpu + request.milli_cpu > limit.milli_cpu:
+        return CPU
+    if request.memory > 0 and used.memory + request.memory > limit.memory:
+        return MEMORY
+    for name, asked in sorted(request.scalars.items()):
+        if asked > 0 and name != PODS and used.scalars.get(name, 0) + asked > limit.scalars.get(name, 0):
+            return name
+    return None
+
+
+def partly_within(used: Resources, request: Resources, limit: Resources) -> bool:
+    """Whether in any dimension asked for `used` and `request` together are no more than `limit`."""
+    return any(used.get(name) + request.get(name) <= limit.get(name) for name in request.asked())
 
 
 def total(parts: Iterable[Resources]) -> Resources:

@@ -144,11 +144,23 @@ class Session:
         """Whether the gang has its nodes: P1 holds whatever plugins are configured."""
         return job.is_ready() and self.framework.job_ready(self, job)
 
+    def capped_levels(self, queue: QueueInfo) -> tuple[QueueInfo, ...]:
+        """The queues whose caps bind what is placed in this one: itself, in a hierarchy also those above."""
+        return queue.levels if self.framework.hierarchical else (queue,)
+
+    def over_capability(self, queue: QueueInfo, request: Resources) -> tuple[QueueInfo, str] | None:
+        """The first queue whose cap has no room for `request`, and the dimension (P2)."""
+        for each in self.capped_levels(queue):
+            dimension = each.over_capability(request)
+            if dimension is not None:
+                return each, dimension
+        return None
+
     def allocatable(self, queue: QueueInfo, request: Resources) -> Reason | None:
         """The objection to giving the queue another `request`: its cap (P2), then the plugins'."""
-        dimension = queue.over_capability(request)
-        if dimension is not None:
-            return capability_reason(queue, dimension, request)
+        capped = self.over_capability(queue, request)
+        if capped is not None:
+            return capability_reason(*capped, request)
         return self.framework.allocatable(self, queue, request)
 
     # --- the end ---

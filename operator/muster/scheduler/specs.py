@@ -213,6 +213,8 @@ class QueueSpec:
     """A Queue. CPU and memory of `capability` at 0 mean no limit, a scalar is limited only when named.
 
     `allocated` is what the status said when it was read. `node_groups` is None where the queue says nothing of them.
+    `problem` is set when the object can't be used as it is (a
+    negative amount): its gangs then wait with that as their reason.
     """
 
     name: str
@@ -227,6 +229,7 @@ class QueueSpec:
     creation: float = 0.0
     allocated: Resources | None = None
     node_groups: NodeGroups | None = None
+    problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,10 +12,8 @@ from typing import TYPE_CHECKING
 from muster.scheduler.eligibility import held_back, impossible, obstacle_to_placement
 from muster.scheduler.job import JobInfo
 from muster.scheduler.outcome import PodGroupStatus, QueueStatus
-from muster.scheduler.plugins.proportion import queue_share
 from muster.scheduler.queue import QueueInfo
 from muster.scheduler.reasons import Code, Reason, ReasonClass, describe, dominant
-from muster.scheduler.resources import Resources
 from muster.scheduler.restore import UNSCHEDULABLE
 from muster.scheduler.specs import Condition, Phase, PodVerdict, TaskStatus
 
@@ -200,9 +198,10 @@ def pod_verdicts(job: JobInfo) -> Iterator[tuple[str, PodVerdict]]:
             yield task.key, verdict
 
 
-def queue_status(session: Session, queue: QueueInfo, allocated: Resources) -> QueueStatus:
-    """What the queue and those below it use, and what it deserves."""
-    if queue.deserved is None:
-        return QueueStatus(allocated)
-    overused = session.framework.overused(session, queue) and not queue.allocated.is_empty()
-    return QueueStatus(allocated, queue.deserved, queue_share(queue), overused)
+def queue_status(session: Session, queue: QueueInfo) -> QueueStatus:
+    """What the queue and those below it use, what it deserves, and what is wrong with it."""
+    allocated = queue.subtree.allocated.clone()
+    standing = session.framework.queue_standing(session, queue)
+    if standing is None:
+        return QueueStatus(allocated, problem=queue.fault)
+    return QueueStatus(allocated, standing.deserved, standing.share, standing.overused, queue.fault)

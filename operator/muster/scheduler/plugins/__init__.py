@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from muster.scheduler.framework import Plugin
 from muster.scheduler.plugins.binpack import Binpack
+from muster.scheduler.plugins.capacity import Capacity
 from muster.scheduler.plugins.cdp import CooldownProtection
 from muster.scheduler.plugins.conformance import Conformance
 from muster.scheduler.plugins.drf import DominantResourceFairness
@@ -23,6 +24,7 @@ PLUGINS: dict[str, type[Plugin]] = {
     plugin.name: plugin
     for plugin in (
         Binpack,
+        Capacity,
         Conformance,
         CooldownProtection,
         DominantResourceFairness,
@@ -42,7 +44,6 @@ PLUGINS: dict[str, type[Plugin]] = {
 
 NOT_YET = frozenset(
     {
-        "capacity",
         "deviceshare",
         "extender",
         "network-topology-aware",

@@ -19,6 +19,11 @@ def integer(value: object) -> int:
     return value
 
 
+def natural(value: object) -> int:
+    """A whole number; one below 0 means 0, as Volcano reads it."""
+    return max(0, integer(value))
+
+
 def number(value: object) -> Fraction:
     """A number, taken as written: 1.2 is exactly twelve tenths."""
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from muster.scheduler.framework import ExtensionPoints, Plugin, Vote
+from muster.scheduler.framework import ExtensionPoints, Plugin, Standing, Vote
 from muster.scheduler.queue import QueueInfo, limits
 from muster.scheduler.reasons import Code, Reason, Wake
 from muster.scheduler.resources import Resources, share, total
@@ -56,6 +56,7 @@ class Proportion(Plugin):
         points.add("job_enqueueable", self._enqueueable)
         points.add("preemptive", _preemptive)
         points.add("reclaimable", _above_deserved)
+        points.add("queue_standing", _standing)
 
     def on_session_open(self, session: Session) -> None:
         """Compute `deserved` anew when anything that it depends on has changed."""
@@ -63,12 +64,12 @@ class Proportion(Plugin):
         queues = sorted(cache.queues.values(), key=lambda queue: queue.name)
         seen = (
             cache.total.key(),
-            [(q.name, q.spec, bool(q.jobs), q.allocated.key(), q.pending.key()) for q in queues],
+            [(q.name, q.spec, q.obstacle is None, bool(q.jobs), q.allocated.key(), q.pending.key()) for q in queues],
         )
         if seen == self._seen:
             return
         self._seen = seen
-        self._guaranteed = total(queue.spec.guarantee for queue in queues if queue.spec is not None)
+        self._guaranteed = total(queue.guarantee for queue in queues)
         claims = [
             self._claim(queue, queue.spec, cache.total) for queue in queues if queue.jobs and queue.spec is not None
         ]
@@ -84,7 +85,7 @@ class Proportion(Plugin):
 
     def _claim(self, queue: QueueInfo, spec: QueueSpec, whole: Resources) -> _Claim:
         request = queue.allocated.without_pods()
-        if queue.open:
+        if queue.obstacle is None:
             request.add(queue.pending.without_pods())
         return _Claim(
             queue=queue,
@@ -184,6 +185,13 @@ def _priority(queue: QueueInfo) -> int:
 def _overused(_session: Session, queue: QueueInfo) -> bool:
     """All of what it deserves is in use."""
     return queue.deserved is not None and queue.deserved.less_equal(queue.allocated)
+
+
+def _standing(session: Session, queue: QueueInfo) -> Standing | None:
+    if queue.deserved is None:
+        return None
+    overused = _overused(session, queue) and not queue.allocated.is_empty()
+    return Standing(queue.deserved, queue_share(queue), overused)
 
 
 def _allocatable(_session: Session, queue: QueueInfo, request: Resources) -> Reason | None:
