@@ -8,6 +8,7 @@ from muster import __version__
 from muster.cli.crds import crds
 from muster.cli.run import run
 from muster.cli.simulate import simulate
+from muster.cli.snapshot import snapshot
 from muster.cli.submit import submit
 
 # Each command imports what it needs when it runs: the submitter's pod has 64 MiB, and pays only for its own.
@@ -23,6 +24,7 @@ app.command()(run)
 app.command()(submit)
 app.command()(crds)
 app.command()(simulate)
+app.command()(snapshot)
 
 
 @app.callback(invoke_without_command=True)

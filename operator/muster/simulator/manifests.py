@@ -30,7 +30,7 @@ class Found(Generic[T_co]):
     object: T_co
 
 
-_TYPES: Final[dict[Resource, type[ApiObject]]] = {
+TYPES: Final[dict[Resource, type[ApiObject]]] = {
     PODS: Pod,
     NODES: Node,
     PODGROUPS: PodGroup,
@@ -38,14 +38,14 @@ _TYPES: Final[dict[Resource, type[ApiObject]]] = {
     PRIORITYCLASSES: PriorityClass,
     RESOURCEQUOTAS: ResourceQuota,
 }
-_BY_KIND: Final = {(resource.group, resource.kind): resource for resource in _TYPES}
+_BY_KIND: Final = {(resource.group, resource.kind): resource for resource in TYPES}
 
 
 @dataclass(slots=True)
 class Manifests:
     """The objects by kind, and how many there were of kinds that do not matter here."""
 
-    objects: dict[Resource, list[Found[ApiObject]]] = field(default_factory=lambda: {each: [] for each in _TYPES})
+    objects: dict[Resource, list[Found[ApiObject]]] = field(default_factory=lambda: {each: [] for each in TYPES})
     passed_over: Counter[str] = field(default_factory=Counter)
 
     def of(self, resource: Resource, _type: type[T]) -> list[Found[T]]:
@@ -106,7 +106,7 @@ def _text(place: Place, body: Mapping[str, Any], name: str) -> str:
 
 
 def _decoded(place: Place, body: Mapping[str, Any], resource: Resource) -> ApiObject:
-    kind = _TYPES[resource]
+    kind = TYPES[resource]
     try:
         return msgspec.convert(body, type=kind)
     except (msgspec.ValidationError, RecursionError):

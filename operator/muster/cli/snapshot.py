@@ -1,0 +1,83 @@
+"""`muster snapshot`: what the scheduler of a running cluster sees, in one file."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NoReturn
+
+import typer
+
+if TYPE_CHECKING:
+    from muster.kube.config import Connection
+    from muster.simulator.collecting import Collection
+
+
+def snapshot(
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="The zip to write; - for stdout. [muster-snapshot-TIME.zip]"
+        ),
+    ] = None,
+    kubeconfig: Annotated[Path | None, typer.Option(help="A kubeconfig file.", show_default=False)] = None,
+    context: Annotated[str | None, typer.Option(help="A context of the kubeconfig.", show_default=False)] = None,
+    conf: Annotated[
+        Path | None,
+        typer.Option(help="The scheduler's configuration; without it that of Muster's Deployment.", show_default=False),
+    ] = None,
+    namespace: Annotated[str, typer.Option(help="Where Muster's Deployment is.")] = "muster-system",
+    deployment: Annotated[str, typer.Option(help="Its name.")] = "muster",
+) -> None:
+    """Write everything that a scheduling cycle reads into a zip, for `muster simulate` and `muster explain --from`.
+
+    Secrets, ConfigMaps, environments, commands and most annotations of pods are left out. Exit status: 0 written;
+    1 the cluster can't be read, or the file not be written; 2 bad usage.
+    """
+    import asyncio
+    import time
+
+    from muster.kube.config import ConnectionConfigError, load_connection
+    from muster.kube.errors import ApiError
+    from muster.simulator.snapshot import snapshot_zip
+
+    taken = time.time()
+    try:
+        configuration = conf.read_bytes() if conf is not None else None
+    except OSError as error:
+        _fail(f"{conf}: {error.strerror}", status=2)
+    try:
+        found = asyncio.run(_collect(load_connection(kubeconfig, context), namespace, deployment))
+    except ConnectionConfigError as error:
+        _fail(f"{kubeconfig}: {error}" if kubeconfig is not None else str(error))
+    except ApiError as error:
+        _fail(str(error))
+    for each in found.left_out:
+        if configuration is None or not each.startswith("the configuration"):
+            typer.echo(f"muster: left out {each}", err=True)
+    content = snapshot_zip(found.objects, configuration or found.configuration, taken)
+    _write(output or time.strftime("muster-snapshot-%Y%m%dT%H%M%SZ.zip", time.gmtime(taken)), content)
+
+
+async def _collect(connection: Connection, namespace: str, deployment: str) -> Collection:
+    from muster.kube.client import ApiClient
+    from muster.simulator.collecting import collect
+
+    async with ApiClient(connection, user_agent="muster-snapshot") as client:
+        return await collect(client, namespace=namespace, deployment=deployment)
+
+
+def _write(output: str, content: bytes) -> None:
+    if output == "-":
+        sys.stdout.buffer.write(content)
+        return
+    try:
+        Path(output).write_bytes(content)
+    except OSError as error:
+        _fail(f"can't write to {output}: {error.strerror}")
+    typer.echo(output)
+
+
+def _fail(problem: str, *, status: int = 1) -> NoReturn:
+    typer.echo(f"muster: {problem}", err=True)
+    raise typer.Exit(status)

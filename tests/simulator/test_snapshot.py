@@ -1,0 +1,113 @@
+"""What goes into a snapshot, what stays out, and that a simulation of it decides as one of the manifests does."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from muster.kube.objects import ApiObject
+from muster.kube.resource import RAYJOBS, Resource
+from muster.simulator.manifests import TYPES, read_manifests
+from muster.simulator.snapshot import RayObject, snapshot_zip
+from muster.simulator.sources import read_sources
+from tests.simulator.manifests import gang, node, pod, pod_group, priority_class, queue, text
+
+TAKEN = 1767225600.0
+SECRET = "hunter2"
+
+
+def objects_of(tmp_path: Path, *manifests: Any) -> dict[Resource, list[ApiObject]]:
+    file = tmp_path / "manifests.yaml"
+    file.write_bytes(text(*manifests))
+    found = read_manifests(read_sources([str(file)]).documents)
+    return {resource: [each.object for each in objects] for resource, objects in found.objects.items()}
+
+
+def test_what_is_read_from_a_snapshot_is_what_went_in(tmp_path: Path) -> None:
+    objects = objects_of(
+        tmp_path,
+        [node("n1", taints=[{"key": "a", "effect": "NoSchedule"}]), queue("q", weight=3, parent="root")],
+        [priority_class("high", 5), *gang("g", 2, tolerations=[{"operator": "Exists"}], nodeSelector={"zone": "a"})],
+        pod("old", "g", node="n1", deleted=True, status={"startTime": "2026-01-01T00:00:00Z"}),
+    )
+    path = tmp_path / "snapshot.zip"
+    path.write_bytes(snapshot_zip(objects, b"actions: allocate", TAKEN))
+    sources = read_sources([str(path)])
+    found = read_manifests(sources.documents)
+    assert {resource: [each.object for each in found.objects[resource]] for resource in TYPES} == objects
+    assert sources.configuration == (f"{path}:scheduler.yaml", b"actions: allocate")
+    assert not found.passed_over
+
+
+def test_secrets_environments_and_whole_manifests_in_annotations_stay_out(tmp_path: Path) -> None:
+    containers = [
+        {
+            "name": "main",
+            "image": "ray",
+            "env": [{"name": "TOKEN", "value": SECRET}],
+            "args": [f"--password={SECRET}"],
+            "command": ["sh", "-c", SECRET],
+            "resources": {"requests": {"cpu": "1"}},
+        }
+    ]
+    companion = [{"role": "submittergroup", "podSpec": {"containers": [{**containers[0]}]}}]
+    notes = {"kubectl.kubernetes.io/last-applied-configuration": SECRET, "vault.example.com/token": SECRET}
+    group = pod_group("g")
+    group["metadata"]["annotations"] = {**notes, "muster.dev/companions": json.dumps(companion)}
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "stringData": {"password": SECRET}}
+    objects = objects_of(tmp_path, pod("p", "g", annotations=notes, containers=containers), group, secret)
+    content = snapshot_zip(objects, None, TAKEN)
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        texts = {name: archive.read(name).decode() for name in archive.namelist()}
+    assert [name for name, found in texts.items() if SECRET in found] == []
+    (kept,) = json.loads(texts["podgroups.json"])["items"]
+    (described,) = json.loads(kept["metadata"]["annotations"]["muster.dev/companions"])
+    assert described["podSpec"]["containers"][0]["resources"] == {"requests": {"cpu": "1"}}
+    assert json.loads(texts["pods.json"])["items"][0]["metadata"]["annotations"] == {
+        "scheduling.k8s.io/group-name": "g"
+    }
+
+
+def test_companions_that_can_not_be_read_stay_out(tmp_path: Path) -> None:
+    group = pod_group("g")
+    group["metadata"]["annotations"] = {"muster.dev/companions": f'[{{"role": "{SECRET}", '}
+    content = snapshot_zip(objects_of(tmp_path, group), None, TAKEN)
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        (kept,) = json.loads(archive.read("podgroups.json"))["items"]
+    assert kept["metadata"]["annotations"] == {"muster.dev/companions": "[]"}
+
+
+def test_of_a_ray_job_only_its_state_is_kept() -> None:
+    manifest = {
+        "metadata": {"name": "j", "namespace": "default", "uid": "u"},
+        "spec": {"entrypoint": f"python x.py --token {SECRET}", "runtimeEnvYAML": SECRET, "suspend": True},
+        "status": {"jobDeploymentStatus": "Suspended"},
+    }
+    job = msgspec.json.decode(json.dumps(manifest), type=RayObject)
+    with zipfile.ZipFile(io.BytesIO(snapshot_zip({RAYJOBS: [job]}, None, TAKEN))) as archive:
+        document = json.loads(archive.read("rayjobs.json"))
+    assert (document["apiVersion"], document["kind"]) == ("ray.io/v1", "RayJobList")
+    (kept,) = document["items"]
+    assert (kept["spec"], kept["status"]) == ({"suspend": True}, {"jobDeploymentStatus": "Suspended"})
+
+
+def test_a_snapshot_says_what_it_is_and_two_of_the_same_moment_are_equal(tmp_path: Path) -> None:
+    objects = objects_of(tmp_path, node("n1"))
+    content = snapshot_zip(objects, None, TAKEN)
+    assert content == snapshot_zip(objects, None, TAKEN)
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        assert "muster simulate --now 2026-01-01T00:00:00Z" in archive.read("about.txt").decode()
+
+
+@pytest.mark.parametrize("damage", [slice(0, 40), slice(0, -5)])
+def test_half_a_snapshot_is_refused(tmp_path: Path, damage: slice) -> None:
+    path = tmp_path / "snapshot.zip"
+    path.write_bytes(snapshot_zip(objects_of(tmp_path, node("n1")), None, TAKEN)[damage])
+    with pytest.raises(Exception, match=r"snapshot\.zip: not a readable zip"):
+        read_sources([str(path)])
