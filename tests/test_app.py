@@ -87,6 +87,7 @@ class NotingOperator(Operator):
             health_port=0,
             gang_repair_timeout=60.0,
             admission_timeout=300.0,
+            starvation_timeout=600.0,
         )
         super().__init__(options, connection, client)
         self.works = asyncio.Event()

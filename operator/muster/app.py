@@ -90,6 +90,7 @@ class Options:
     health_port: int
     gang_repair_timeout: float
     admission_timeout: float
+    starvation_timeout: float
 
 
 async def operate(options: Options) -> int:
@@ -226,6 +227,7 @@ class Operator:
             FileConfiguration(path, SystemClock()) if path else FixedConfiguration(),
             gang_repair=self._options.gang_repair_timeout,
             admission=self._options.admission_timeout,
+            starvation=self._options.starvation_timeout,
         )
 
     def _controllers(self, informers: ControllerInformers, own_pod: OwnPod | None) -> Controllers:

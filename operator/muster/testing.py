@@ -32,6 +32,10 @@ from muster.scheduler.specs import (
 )
 
 NAMESPACE = "default"
+OLD = 100.0
+"""How long before it is added (in seconds) the first object of a Cluster was made."""
+EPOCH = 1_000_000.0 - OLD
+"""When the first object of a Cluster was made, in Unix seconds."""
 GIB = 1024**3
 
 Spec = NodeSpec | QueueSpec | PodGroupSpec | TaskSpec | PriorityClassSpec | ResourceQuotaSpec
@@ -253,7 +257,7 @@ class Cluster:
     def _set(self, spec: Spec) -> None:
         if isinstance(spec, (PodGroupSpec, TaskSpec, QueueSpec)) and not spec.creation:
             self._made += 1
-            spec = dated(spec, float(self._made))
+            spec = dated(spec, self.now - OLD + self._made)
         match spec:
             case NodeSpec():
                 self.cache.set_node(spec)

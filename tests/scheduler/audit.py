@@ -42,6 +42,7 @@ def _audit_nodes(cache: SchedulerCache) -> None:
         assert node.pipelined == requests(task for task in here if task.status is TaskStatus.PIPELINED), name
         assert set(node.tasks) == {task.uid for task in here}, name
         assert node.spec is not None or node.tasks, name
+    assert not any(uid.startswith("hold/") for node in cache.nodes.values() for uid in node.tasks)
     known = [node for node in cache.nodes.values() if node.spec is not None]
     assert cache.total == total(node.allocatable for node in known)
     assert cache.used == total(node.used for node in known)

@@ -12,7 +12,7 @@ from muster.scheduler.queue import QueueInfo
 from muster.scheduler.reasons import Code, Reason
 from muster.scheduler.resources import Resources
 from muster.scheduler.session import Session
-from muster.testing import Cluster, configuration, gang, nodes
+from muster.testing import EPOCH, Cluster, configuration, gang, nodes
 from tests.scheduler.audit import audit
 
 NO = Reason(Code.WAITING_FOR_TURN)
@@ -104,7 +104,7 @@ def test_every_plugin_must_agree_that_a_queue_gets_more() -> None:
 def test_the_first_order_that_tells_two_apart_decides_and_age_is_last() -> None:
     of = framework("job_order", [1], [2])
     session = empty_session(of)
-    assert of.job_key(session, session.cache.jobs["default/g"]) == (1, 2, (1.0, "uid-g", "default/g"))
+    assert of.job_key(session, session.cache.jobs["default/g"]) == (1, 2, (EPOCH + 1, "uid-g", "default/g"))
     queues = framework("queue_order", [0], [-1], [1])
     assert queues.compare_queues(session, QueueInfo("a"), QueueInfo("b")) == -1
     assert Framework([]).compare_queues(session, QueueInfo("a"), QueueInfo("b")) == 0

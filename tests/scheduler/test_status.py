@@ -11,7 +11,7 @@ from muster.scheduler.constraints import PodConstraints, Taint
 from muster.scheduler.outcome import Outcome
 from muster.scheduler.reasons import Code, Reason, ReasonClass, Wake, describe, dominant
 from muster.scheduler.specs import Condition, Phase, TaskStatus
-from muster.testing import Cluster, Spec, gang, node, nodes, pod, pod_group, pods, queue, resources
+from muster.testing import EPOCH, Cluster, Spec, gang, node, nodes, pod, pod_group, pods, queue, resources
 
 GONE, RUN, OUT, BAD = TaskStatus.RELEASING, TaskStatus.RUNNING, TaskStatus.SUCCEEDED, TaskStatus.FAILED
 NOWHERE = PodConstraints(node_selector=(("zone", "nowhere"),))
@@ -111,7 +111,7 @@ def test_an_idle_cluster_has_nothing_to_say() -> None:
     """P8."""
     cluster = Cluster.of(nodes("n", 1, cpu=2), queue("q"), gang("g", 2), gang("waits", 1), pod("loner", cpu=9))
     cluster.run()
-    assert cluster.cycle(seconds=10) == Outcome()
+    assert cluster.cycle(seconds=10) == Outcome(wake_at=EPOCH + 605), "when `waits` will have waited too long"
 
 
 def reason_of(*specs: Spec | list[Spec], name: str = "g") -> Reason:

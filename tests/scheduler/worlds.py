@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from muster.scheduler.conf import DEFAULT, SchedulerConfiguration
 from muster.scheduler.constraints import PodConstraints, Taint, Toleration
 from muster.scheduler.outcome import Outcome
-from muster.scheduler.specs import PodGroupSpec, TaskSpec, TaskStatus
-from muster.testing import Cluster, Spec, companion, configuration, dated, node, pod, pod_group, queue, resources
+from muster.scheduler.specs import PodGroupSpec, PriorityClassSpec, TaskSpec, TaskStatus
+from muster.testing import EPOCH, Cluster, Spec, companion, configuration, dated, node, pod, pod_group, queue, resources
 
 CONFIGURATIONS = (
     DEFAULT,
@@ -78,12 +78,15 @@ def gang_specs(draw: st.DrawFn, name: str, queues: list[str]) -> list[Spec]:
         )
         for index in range(size)
     ]
+    runtime = draw(st.sampled_from((None, None, 60.0, 600.0)))
+    members = [replace(member, expected_runtime=runtime) for member in members]
     group = pod_group(
         name,
         least,
         min_resources=draw(st.sampled_from((None, resources(cpu * least)))),
         roles=draw(st.sampled_from(({}, {"head": 1}))) if least else {},
         queue=draw(st.sampled_from(queues)),
+        priority_class=draw(st.sampled_from(("", "", "high"))),
         companions=draw(st.sampled_from(((), (), (companion(cpu=0.5),)))),
     )
     return [group, *members]
@@ -108,7 +111,7 @@ class World:
 
     def cluster(self, order: list[int] | None = None) -> Cluster:
         """A fresh cluster, its objects told in this order."""
-        specs = [dated(spec, float(position // 3 + 1)) for position, spec in enumerate(self.specs)]
+        specs = [dated(spec, EPOCH + position // 3 + 1) for position, spec in enumerate(self.specs)]
         cluster = Cluster(configuration=self.configuration)
         cluster.add([specs[position] for position in order] if order is not None else specs)
         return cluster
@@ -119,6 +122,7 @@ def worlds(draw: st.DrawFn) -> World:
     specs: list[Spec] = [draw(node_specs(f"n{index}")) for index in range(draw(st.integers(1, 4)))]
     names = ["default", *[f"q{index}" for index in range(draw(st.integers(0, 4)))]]
     specs += [draw(queue_specs(name, names[1:])) for name in names[1:]]
+    specs.append(PriorityClassSpec("high", 10))
     for index in range(draw(st.integers(1, 5))):
         made = draw(gang_specs(f"g{index}", names))
         specs += made
@@ -172,7 +176,7 @@ class History:
         """Let the step happen, then run a cycle."""
         tasks = [self.cluster.cache.tasks[uid] for uid in sorted(self.cluster.cache.tasks)]
         if step.kind == "time":
-            return self.cluster.cycle(seconds=step.pick * 10)
+            return self.cluster.cycle(seconds=step.pick * 40)
         if step.kind == "node":
             self.cluster.add(node(f"n{step.pick % 5}", cpu=1 + step.pick % 6))
         elif step.kind == "gone":
@@ -198,7 +202,7 @@ class History:
         elif task.node is None:
             return
         elif kind == "run":
-            cache.set_task(replace(spec, status=TaskStatus.RUNNING, node=task.node))
+            cache.set_task(replace(spec, status=TaskStatus.RUNNING, node=task.node, started=self.cluster.now))
         elif kind == "finish":
             cache.set_task(replace(spec, status=TaskStatus.SUCCEEDED, node=task.node))
         elif kind == "leave":

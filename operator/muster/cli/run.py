@@ -47,6 +47,10 @@ def run(
     admission_timeout: Annotated[
         float, typer.Option(help="Seconds after which an admitted gang without a place gives its reservation back.")
     ] = 300.0,
+    starvation_timeout: Annotated[
+        float,
+        typer.Option(help="Seconds after which room is held for a gang that waits; 0: never. A Queue may differ."),
+    ] = 600.0,
     log_level: Annotated[LogLevel, typer.Option(help="How much to log.")] = LogLevel.INFO,
 ) -> None:
     """Run the operator: reconcile RayJobs and RayClusters and schedule their gangs."""
@@ -77,5 +81,6 @@ def run(
         health_port=health_port,
         gang_repair_timeout=gang_repair_timeout,
         admission_timeout=admission_timeout,
+        starvation_timeout=starvation_timeout,
     )
     raise typer.Exit(asyncio.run(operate(options)))

@@ -54,6 +54,10 @@ def simulate(
     admission_timeout: Annotated[
         float, typer.Option(help="Seconds after which an admitted gang without a place gives its reservation back.")
     ] = 300.0,
+    starvation_timeout: Annotated[
+        float,
+        typer.Option(help="Seconds after which room is held for a gang that waits; 0: never. A Queue may differ."),
+    ] = 600.0,
 ) -> None:
     """Run the scheduler on manifests, no cluster needed.
 
@@ -73,7 +77,10 @@ def simulate(
     try:
         sources = read_sources(manifests)
         configuration = replace(
-            _configuration(conf, sources), gang_repair_timeout=gang_repair_timeout, admission_timeout=admission_timeout
+            _configuration(conf, sources),
+            gang_repair_timeout=gang_repair_timeout,
+            admission_timeout=admission_timeout,
+            starvation_timeout=starvation_timeout,
         )
         found = read_manifests(sources.documents)
         model = build_model(found, scheduler_name or ("muster", "volcano"))

@@ -163,5 +163,6 @@ def pod_group_matters(old: PodGroupSpec, new: PodGroupSpec) -> bool:
         failed=old.failed,
         companion_nodes=old.companion_nodes,
         broken_since=old.broken_since,
+        wait=old.wait,
     )
     return ours != old

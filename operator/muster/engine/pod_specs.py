@@ -6,6 +6,7 @@ from collections.abc import Collection
 
 from muster.engine import wire_keys
 from muster.engine.amounts import resources
+from muster.engine.notes import stated_duration, stated_time
 from muster.engine.pod_constraints import pod_constraints
 from muster.engine.pod_requests import pod_requests
 from muster.engine.times import unix_seconds
@@ -56,8 +57,8 @@ def task_spec(pod: Pod, *, scheduler_names: Collection[str], gate: str) -> TaskS
         priority_class=pod.spec.priority_class_name or "",
         cooldown_until=cooldown_end(pod, status),
         verdict=verdict_shown(pod),
-        expected_runtime=expected_runtime(pod),
-        started=started(pod),
+        expected_runtime=stated_duration(pod, wire_keys.EXPECTED_RUNTIME),
+        started=stated_time(pod.status.start_time),
     )
 
 
@@ -106,22 +107,6 @@ def cooldown_end(pod: Pod, status: TaskStatus) -> float | None:
     bound = [each for each in pod.status.conditions if each.type == "PodScheduled" and each.status == "True"]
     start = bound[0].last_transition_time if bound else None
     return unix_seconds(start or pod.status.start_time or pod.metadata.creation_timestamp) + cooldown
-
-
-def expected_runtime(pod: Pod) -> float | None:
-    """How many seconds the pod says it is going to run; what is no time, counts as not said."""
-    try:
-        return max(0.0, duration(pod.metadata.annotations[wire_keys.EXPECTED_RUNTIME]))
-    except (KeyError, ValueError):
-        return None
-
-
-def started(pod: Pod) -> float | None:
-    """Since when the pod is on its node, in Unix seconds; None when the kubelet has not said so."""
-    try:
-        return unix_seconds(pod.status.start_time) if pod.status.start_time else None
-    except ValueError:
-        return None
 
 
 def verdict_shown(pod: Pod) -> PodVerdict | None:

@@ -12,6 +12,7 @@ import msgspec
 
 from muster.engine import wire_keys
 from muster.engine.amounts import TranslationError, amounts, resources
+from muster.engine.notes import stated_duration, stated_time, stored_wait
 from muster.engine.pod_constraints import pod_constraints
 from muster.engine.pod_requests import pod_requests
 from muster.engine.pod_specs import TRUE
@@ -52,11 +53,13 @@ def pod_group_spec(group: objects.PodGroup) -> PodGroupSpec:
         failed=status.failed,
         companions=companions,
         companion_nodes=companion_nodes(group),
-        broken_since=_time(meta.annotations.get(wire_keys.BROKEN_SINCE)),
+        broken_since=stated_time(meta.annotations.get(wire_keys.BROKEN_SINCE)),
         problem=problem,
         sla_waiting_time=_sla_waiting_time(group),
         preemptable=_preemptable(group),
         budget=_budget(group),
+        expected_runtime=stated_duration(group, wire_keys.EXPECTED_RUNTIME),
+        wait=stored_wait(group),
     )
 
 
@@ -166,12 +169,5 @@ def _condition(found: objects.PodGroupCondition) -> Condition:
         status=found.status == "True",
         reason=found.reason or "",
         message=found.message or "",
-        last_transition=_time(found.last_transition_time) or 0.0,
+        last_transition=stated_time(found.last_transition_time) or 0.0,
     )
-
-
-def _time(text: str | None) -> float | None:
-    try:
-        return unix_seconds(text) if text else None
-    except ValueError:
-        return None

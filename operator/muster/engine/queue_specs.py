@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from muster.engine import wire_keys
 from muster.engine.amounts import amounts, resources
+from muster.engine.notes import stated_duration
 from muster.engine.times import unix_seconds
 from muster.kube import objects
 from muster.scheduler.constraints import NodeGroups
@@ -27,6 +29,7 @@ def queue_spec(queue: objects.Queue) -> QueueSpec:
         priority=spec.priority or 0,
         creation=unix_seconds(queue.metadata.creation_timestamp),
         node_groups=_node_groups(spec.affinity),
+        starvation_timeout=stated_duration(queue, wire_keys.STARVATION_TIMEOUT),
         allocated=None if status.allocated is None else resources(amounts(status.allocated, "status.allocated")),
     )
 

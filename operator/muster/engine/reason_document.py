@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from muster.engine.times import rfc3339
 from muster.quantities import format_quantity
 from muster.scheduler.reasons import Reason, describe
 
@@ -29,6 +30,7 @@ def reason_document(reason: Reason) -> dict[str, Any]:
         "nodes": dict(reason.nodes) or None,
         "nearMiss": {"node": reason.near_miss.node, "lacks": reason.near_miss.lacks} if reason.near_miss else None,
         "wakes": [wake.value for wake in reason.wakes] or None,
+        "since": rfc3339(reason.since) if reason.since is not None else None,
         "advice": reason.advice.value,
     }
     return {name: value for name, value in document.items() if value is not None}

@@ -22,14 +22,15 @@ MAX_UNAVAILABLE: Final = "volcano.sh/jdb-max-unavailable"
 SLA_WAITING_TIME: Final = ("volcano.sh/sla-waiting-time", "sla-waiting-time")
 """On a PodGroup: how long it may wait, as a Go duration; the first that can be read holds."""
 
-EXPECTED_RUNTIME: Final = "muster.dev/expected-runtime"
-"""On a pod: how long it is going to run, as a duration (`90s`)."""
-
 COMPANIONS: Final = "muster.dev/companions"
 """On a PodGroup: the pods that it will need later, as JSON: [{"role": ..., "podSpec": {...}}]."""
 COMPANION_NODES: Final = "muster.dev/companion-nodes"
 """On a PodGroup, written here: role to the node held for it, as JSON."""
 BROKEN_SINCE: Final = "muster.dev/broken-since"
 """On a PodGroup, written here: since when it is below its minimum after it had been bound, RFC 3339."""
+EXPECTED_RUNTIME: Final = "muster.dev/expected-runtime"
+"""On a pod, or on a PodGroup for all its pods: how long it will run (`90s`, `2h`). What is no duration says nothing."""
+STARVATION_TIMEOUT: Final = "muster.dev/starvation-timeout"
+"""On a Queue: how long its gangs wait before room is held for them, in place of `--starvation-timeout`."""
 REASON: Final = "muster.dev/reason"
 """On a PodGroup, written here: why it waits, as JSON."""

@@ -22,6 +22,7 @@ from muster.scheduler.task import TaskInfo
 
 if TYPE_CHECKING:
     from muster.scheduler.framework import Outlook
+    from muster.scheduler.hold_plan import Hold
 
 _UNGROUPED = ""
 
@@ -33,7 +34,9 @@ class Accounts:
     whose status has to be worked out again, `waiting` those that the actions look at, `unsettled` those whose part in
     promises may be out of date. `tree_changed` says that queues have come, gone or changed since `settle`,
     `tree_version` counts how often. `relief` is what got better since the last cycle, `reserving` names the jobs that
-    ended it with room promised on nodes. `resource_quotas` are by namespace and key. `memory` belongs to the cycle.
+    ended it with room promised on nodes. `resource_quotas` are by namespace and key. `starved` are the jobs that have
+    waited too long, `holds` what is held for the first of them (as it was worked out from `holds_seen`). `memory`
+    belongs to the cycle.
     """
 
     def __init__(self) -> None:
@@ -53,6 +56,9 @@ class Accounts:
         self.changed: dict[str, JobInfo] = {}
         self.waiting: dict[str, JobInfo] = {}
         self.reserving: set[str] = set()
+        self.starved: dict[str, JobInfo] = {}
+        self.holds: list[Hold] = []
+        self.holds_seen: object = None
         self.memory: object = None
         self.unsettled: dict[str, JobInfo] = {}
         self.ungrouped = QueueInfo(_UNGROUPED)

@@ -284,7 +284,7 @@ class SchedulerCache(Accounts):
         job.queue.jobs.pop(job.key, None)
         self.drop_queue_if_empty(job.queue)
         self.lot.unpark(job)
-        for shelf in (self.jobs, self.changed, self.waiting, self.unsettled):
+        for shelf in (self.jobs, self.changed, self.waiting, self.unsettled, self.starved):
             shelf.pop(job.key, None)
         self.reserving.discard(job.key)
 

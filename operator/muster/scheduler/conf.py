@@ -76,7 +76,8 @@ class SchedulerConfiguration:
     """What runs in a cycle. Times in seconds; change them with `dataclasses.replace`.
 
     `gang_repair_timeout` is how long a gang below its minimum may hold nodes; `admission_timeout` how long an
-    admitted gang that can't be placed keeps its reservation.
+    admitted gang that can't be placed keeps its reservation; `starvation_timeout` how long a gang waits for room before
+    room is held for it (0: for ever; a queue may set its own).
     """
 
     actions: tuple[str, ...]
@@ -84,6 +85,7 @@ class SchedulerConfiguration:
     arguments: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     gang_repair_timeout: float = 60.0
     admission_timeout: float = 300.0
+    starvation_timeout: float = 600.0
 
 
 PluginLoaders = Mapping[str, Callable[[], object]]

@@ -7,7 +7,7 @@ session, and say what changed.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from muster.scheduler import companions
 from muster.scheduler.actions import ACTIONS
@@ -16,6 +16,7 @@ from muster.scheduler.conf import SchedulerConfiguration, build_framework
 from muster.scheduler.explain import look_beyond_quota
 from muster.scheduler.framework import Framework
 from muster.scheduler.hierarchy import sum_up_root
+from muster.scheduler.hold_plan import note_starved, plan_holds
 from muster.scheduler.job import JobInfo
 from muster.scheduler.node import NodeInfo
 from muster.scheduler.outcome import Outcome, PodGroupStatus, QueueStatus
@@ -34,6 +35,7 @@ from muster.scheduler.session import Session
 from muster.scheduler.specs import Phase, PodVerdict, TaskStatus
 from muster.scheduler.status import find_reason, pod_verdicts, queue_status, update_status, waits
 from muster.scheduler.task import Shape
+from muster.scheduler.waiting import starves_at, wait_for
 
 
 @dataclass(slots=True)
@@ -53,8 +55,10 @@ def run_cycle(cache: SchedulerCache, configuration: SchedulerConfiguration, now:
     memory = _remember(cache, configuration)
     session = Session(cache, memory.framework, configuration, now)
     _open(session, memory)
+    session.holds.begin()
     for name in configuration.actions:
         ACTIONS[name](session)
+    session.holds.end()
     for plugin in memory.framework.plugins:
         plugin.on_session_close(session)
     for job in session.candidates:
@@ -113,6 +117,8 @@ def _open(session: Session, memory: _Memory) -> None:
         _claim_companions(session, job)
     for plugin in session.framework.plugins:
         plugin.on_session_open(session)
+    note_starved(session, [*looked_at.values(), *due])
+    plan_holds(session)
     if cache.reserving:
         # A gang that held room may choose other nodes now, or none: whoever it kept out has to be asked again.
         cache.relief.everything = True
@@ -166,7 +172,7 @@ def _say_what_changed(session: Session) -> tuple[dict[str, PodGroupStatus], dict
     for job in _in_order({**cache.changed, **looked_at}.values()):
         note_whole(job)
         if job.parked is None:
-            job.reason = find_reason(session, job)
+            _note_reason(session, job)
         pods.update(pod_verdicts(job))
         if job.spec is None:
             continue
@@ -175,6 +181,14 @@ def _say_what_changed(session: Session) -> tuple[dict[str, PodGroupStatus], dict
             job.published = status
             pod_groups[job.key] = status
     return pod_groups, pods
+
+
+def _note_reason(session: Session, job: JobInfo) -> None:
+    reason = find_reason(session, job)
+    job.wait = wait_for(job, reason, session.now)
+    job.reason = replace(reason, since=job.wait.since) if reason is not None and job.wait is not None else None
+    if job.wait is None or not job.wait.for_room:
+        session.cache.starved.pop(job.key, None)
 
 
 def _park(session: Session) -> None:
@@ -197,7 +211,7 @@ def _park(session: Session) -> None:
             parking = Parking(
                 wakes, frozenset({job.queue.name, *blocking}), tuple(shapes[key] for key in sorted(shapes))
             )
-            alone = job.ready or job.broken_since is not None
+            alone = job.ready or job.broken_since is not None or session.holds.of(job) is not None
             like = job.key if alone else (gang_key(job), session.framework.kind(job))
             cache.lot.park(job, parking, like, session.job_key(job))
 
@@ -208,6 +222,9 @@ def _note_deadlines(session: Session, memory: _Memory) -> None:
         own = next_deadline(session, job)
         if own is not None:
             deadlines.append(own)
+        hungry = starves_at(job, session.configuration, session.now) if job.reason is not None else None
+        if hungry is not None and hungry > session.now:
+            deadlines.append(hungry)
         if deadlines:
             memory.deadlines[job.key] = min(deadlines)
         else:
@@ -234,4 +251,5 @@ def _wake_at(session: Session, memory: _Memory) -> float | None:
         return session.now
     for key in [key for key in memory.deadlines if key not in cache.jobs]:
         del memory.deadlines[key]
-    return min([*memory.deadlines.values(), *session.framework.deadlines(session)], default=None)
+    ends = [hold.until for hold in cache.holds if hold.until is not None and hold.until > session.now]
+    return min([*memory.deadlines.values(), *session.framework.deadlines(session), *ends], default=None)

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 def refusal_reasons(session: Session, job: JobInfo, attempt: Attempt) -> list[Reason]:
     """Why the attempt failed, from the job's point of view (a gang of the same shapes may have made it)."""
+    if attempt.reserved is not None:
+        return [attempt.reserved]
     reasons = [_for_the_gang(session, job, attempt, objection) for objection in attempt.denied.values()]
     own = {task.shape.id: task for task in sorted(_waiting(job), key=lambda each: each.order, reverse=True)}
     reasons += [_no_room(session, job, attempt, own.get(shape, task)) for shape, task in attempt.short.items()]

@@ -14,7 +14,7 @@ from muster.scheduler.parking import Group, Parking
 from muster.scheduler.queue import QueueInfo
 from muster.scheduler.reasons import Reason
 from muster.scheduler.resources import Resources
-from muster.scheduler.specs import Condition, Phase, PodGroupSpec, TaskStatus
+from muster.scheduler.specs import Condition, Phase, PodGroupSpec, TaskStatus, Wait
 from muster.scheduler.task import TaskInfo
 
 _STATUSES = len(TaskStatus)
@@ -29,7 +29,8 @@ class JobInfo:
     """Accounts and state of one gang. Changed only by the cache and the cycle.
 
     `held_min` is the minimum that the gang met last: below it the gang is broken. `inqueue_since` is when it was
-    admitted, `reservation_expired` that it gave its reservation back (P7), `never` why it can't be placed at all.
+    admitted, `reservation_expired` that it gave its reservation back (P7), `never` why it can't be placed at all,
+    `wait` since when it waits.
     `wanting_nodes` are the shapes (by id) that more nodes would help, each with how many of its tasks fit as it is.
     """
 
@@ -60,6 +61,7 @@ class JobInfo:
         "spec",
         "synthetic",
         "tasks",
+        "wait",
         "wanting_nodes",
     )
 
@@ -94,6 +96,7 @@ class JobInfo:
         self.inqueue_since: float | None = None
         self.reservation_expired = False
         self.never: Reason | None = None
+        self.wait: Wait | None = None
         self.parked: Parking | None = None
         self.group: Group | None = None
         self.wanting_nodes: dict[int, int] = {}
@@ -115,6 +118,21 @@ class JobInfo:
     def min_resources(self) -> Resources | None:
         """What enqueue asks for; None means always admitted."""
         return self.spec.min_resources if self.spec else None
+
+    def runtime_of(self, task: TaskInfo) -> float | None:
+        """How many seconds the task is said to run; None when nobody says."""
+        own = task.spec.expected_runtime
+        return own if own is not None or self.spec is None else self.spec.expected_runtime
+
+    def expected_runtime(self) -> float | None:
+        """How many seconds the members that wait are said to run at most; None when that of one is not known."""
+        longest = 0.0
+        for task in self.pending.values():
+            runtime = self.runtime_of(task)
+            if runtime is None:
+                return None
+            longest = max(longest, runtime)
+        return longest
 
     # --- counts ---
 
@@ -163,6 +181,10 @@ class JobInfo:
         """Members of a role in these statuses (by index)."""
         counts = self.role_counts.get(role)
         return sum(counts[index] for index in indexes) if counts else 0
+
+    def placed_of(self, role: str) -> int:
+        """Members of a role that have a node or have succeeded."""
+        return self.count_role(role, _READY)
 
     def is_ready(self) -> bool:
         """Whether the minimum has nodes now: minMember and every role. Pods that ask for nothing are not let off."""

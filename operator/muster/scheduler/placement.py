@@ -110,10 +110,11 @@ class Bucket:
 
 
 class NodeIndex:
-    """All nodes in buckets, and the views of the shapes."""
+    """All nodes in buckets, and the views of the shapes. `version` is another one after each change."""
 
     def __init__(self) -> None:
         self.epoch = 0
+        self.version = 0
         self.log: list[Bucket] = []
         self.buckets: dict[object, Bucket] = {}
         self.makes: dict[object, Make] = {}
@@ -130,10 +131,12 @@ class NodeIndex:
         """The node's accounts changed."""
         if node.spec is not None:
             self._dirty[node.name] = node
+            self.version += 1
 
     def set_spec(self, node: NodeInfo) -> None:
         """The node is new, or its spec changed."""
         self._leave_make(node)
+        self.version += 1
         if node.spec is not None:
             self._join_make(node, node.spec)
             self._dirty[node.name] = node
@@ -141,6 +144,7 @@ class NodeIndex:
     def remove(self, node: NodeInfo) -> None:
         """The node is gone (or only pods name it still)."""
         self._leave_make(node)
+        self.version += 1
         self._dirty.pop(node.name, None)
         if node.bucket is not None:
             node.bucket.leave(node)

@@ -26,7 +26,7 @@ class Attempt:
     """How far a gang came.
 
     `placed` tasks have a node now, `later` ones will. `found` counts both by shape. `short` are the shapes that found
-    no node, `denied` those that quota refused.
+    no node, `denied` those that quota refused. `reserved` is set when there is room, but held for others.
     """
 
     statement: Statement
@@ -37,6 +37,7 @@ class Attempt:
     found: dict[int, int] = field(default_factory=dict)
     short: dict[int, TaskInfo] = field(default_factory=dict)
     denied: dict[int, Reason] = field(default_factory=dict)
+    reserved: Reason | None = None
 
     def wanting_nodes(self) -> dict[int, int]:
         """The shapes that more nodes would help, each with how many tasks of it found a place all the same."""
@@ -59,6 +60,8 @@ def gang_key(job: JobInfo) -> object:
             tuple(job.role_minimums()),
             minimum.key() if minimum is not None else None,
             job.ready,
+            job.priority,
+            job.expected_runtime(),
             tuple(sorted((role, tuple(counts)) for role, counts in job.role_counts.items())),
             tuple(sorted(shapes.items())),
             tuple(held),

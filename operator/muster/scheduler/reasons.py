@@ -32,6 +32,11 @@ class ReasonClass(Enum):
         """0 for the class that dominates all others."""
         return _RANKS[self]
 
+    @property
+    def for_room(self) -> bool:
+        """Whether the gang could be placed, if only there were room, quota or a turn for it."""
+        return self.rank >= ReasonClass.QUOTA.rank
+
 
 _RANKS = {each: rank for rank, each in enumerate(ReasonClass)}
 
@@ -55,6 +60,7 @@ class Code(Enum):
     CLUSTER_OVERCOMMIT = "ClusterOvercommit"
     NAMESPACE_QUOTA = "NamespaceQuota"
     NOT_ENOUGH_NODES = "NotEnoughNodes"
+    ROOM_RESERVED = "RoomReserved"
     WAITING_FOR_RELEASE = "WaitingForRelease"
     WAITING_FOR_TURN = "WaitingForTurn"
 
@@ -81,6 +87,7 @@ _CLASSES = {
     Code.CLUSTER_OVERCOMMIT: ReasonClass.QUOTA,
     Code.NAMESPACE_QUOTA: ReasonClass.QUOTA,
     Code.NOT_ENOUGH_NODES: ReasonClass.ROOM,
+    Code.ROOM_RESERVED: ReasonClass.RESERVED,
     Code.WAITING_FOR_RELEASE: ReasonClass.VICTIMS,
     Code.WAITING_FOR_TURN: ReasonClass.NEXT,
 }
@@ -218,7 +225,8 @@ def _larger_than_queue(reason: Reason) -> str:
 
 def _not_enough_nodes(reason: Reason) -> str:
     wanted = f" needs {amount(reason, reason.requested)}" if reason.resource else ""
-    return f"{_members(reason)}{reason.member}{wanted}: {describe_nodes(reason)}{_near_miss(reason)}"
+    held = f"; {reason.detail}" if reason.detail else ""
+    return f"{_members(reason)}{reason.member}{wanted}: {describe_nodes(reason)}{_near_miss(reason)}{held}"
 
 
 def _larger_than_every_node(reason: Reason) -> str:
@@ -258,6 +266,10 @@ _TEXTS: dict[Code, Callable[[Reason], str]] = {
         f"used {amount(r, r.used)} of {amount(r, r.limit)}"
     ),
     Code.NOT_ENOUGH_NODES: _not_enough_nodes,
+    Code.ROOM_RESERVED: lambda r: (
+        f"there is room, but it is held for a gang of queue {r.queue} that has waited too long, and would be "
+        f"taken from it{f' ({r.detail})' if r.detail else ''}"
+    ),
     Code.WAITING_FOR_RELEASE: lambda r: (
         f"{r.have} of {r.need} members have a place now, the others wait for pods that are leaving"
     ),

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from muster.scheduler.job import JobInfo
 
 UNSCHEDULABLE = "Unschedulable"
+SCHEDULED = "Scheduled"
 
 
 def restore_state(job: JobInfo, spec: PodGroupSpec) -> None:
@@ -24,6 +25,7 @@ def restore_state(job: JobInfo, spec: PodGroupSpec) -> None:
     job.conditions = spec.conditions
     job.published = status_in(spec)
     job.broken_since = spec.broken_since
+    job.wait = spec.wait
     job.held_min = _minimum_last_met(job, spec)
     if job.phase is Phase.INQUEUE:
         waited = [each.last_transition for each in spec.conditions if each.type == UNSCHEDULABLE and each.status]
@@ -70,4 +72,5 @@ def _without_status(spec: PodGroupSpec) -> PodGroupSpec:
         failed=None,
         companion_nodes={},
         broken_since=None,
+        wait=None,
     )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from muster.scheduler.explain import survey_nodes
 from muster.scheduler.framework import Framework
+from muster.scheduler.holds import Holds
 from muster.scheduler.outcome import Binding, Eviction, Pipelined
 from muster.scheduler.queue import capability_reason
 from muster.scheduler.reasons import Reason
@@ -46,6 +47,7 @@ class Session:
         self.surveys: dict[object, Attempt] = {}
         self.reserving: dict[str, JobInfo] = {}
         self.fell_back = False
+        self.holds = Holds(self)
         self._promises: list[tuple[TaskInfo, TaskStatus, str | None]] = []
         self._possible: dict[int, bool] = {}
         self._surveyed: dict[int, Reason] = {}

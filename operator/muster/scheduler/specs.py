@@ -78,6 +78,14 @@ class Condition:
 
 
 @dataclass(frozen=True, slots=True)
+class Wait:
+    """Since when (Unix seconds) a gang waits. `for_room`: it could be placed if there were room or quota for it."""
+
+    since: float
+    for_room: bool
+
+
+@dataclass(frozen=True, slots=True)
 class PodVerdict:
     """What a waiting pod of ours should say about itself.
 
@@ -177,7 +185,8 @@ class PodGroupSpec:
     `companion_nodes` (role to node) our annotation `muster.dev/companion-nodes`. `problem` is set when the object
     can't be used as it is (a wrong type, a bad annotation): the gang then waits with that as its reason.
     `sla_waiting_time` (seconds) is how long it may wait at most, `preemptable` what it says of itself as a whole (None:
-    nothing), `budget` how many of its pods may be evicted at once for no fault of theirs.
+    nothing), `budget` how many of its pods may be evicted at once for no fault of theirs. `expected_runtime` (seconds)
+    holds for members that state none of their own. `wait` is what our annotation `muster.dev/reason` says.
     """
 
     namespace: str
@@ -201,6 +210,8 @@ class PodGroupSpec:
     sla_waiting_time: float | None = None
     preemptable: bool | None = None
     budget: DisruptionBudget | None = None
+    expected_runtime: float | None = None
+    wait: Wait | None = None
 
     @property
     def key(self) -> str:
@@ -213,8 +224,8 @@ class QueueSpec:
     """A Queue. CPU and memory of `capability` at 0 mean no limit, a scalar is limited only when named.
 
     `allocated` is what the status said when it was read. `node_groups` is None where the queue says nothing of them.
-    `problem` is set when the object can't be used as it is (a
-    negative amount): its gangs then wait with that as their reason.
+    `problem` is set when the object can't be used as it is (a negative amount): its gangs then wait with that as their
+    reason. `starvation_timeout` (seconds) is the queue's own, None: the configuration's.
     """
 
     name: str
@@ -230,6 +241,7 @@ class QueueSpec:
     allocated: Resources | None = None
     node_groups: NodeGroups | None = None
     problem: str = ""
+    starvation_timeout: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

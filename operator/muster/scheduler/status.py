@@ -7,6 +7,7 @@ completed keeps the phase it has. A condition is true or false, never left over 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from muster.scheduler.eligibility import held_back, impossible, obstacle_to_placement
@@ -14,13 +15,12 @@ from muster.scheduler.job import JobInfo
 from muster.scheduler.outcome import PodGroupStatus, QueueStatus
 from muster.scheduler.queue import QueueInfo
 from muster.scheduler.reasons import Code, Reason, ReasonClass, describe, dominant
-from muster.scheduler.restore import UNSCHEDULABLE
+from muster.scheduler.restore import SCHEDULED, UNSCHEDULABLE
 from muster.scheduler.specs import Condition, Phase, PodVerdict, TaskStatus
 
 if TYPE_CHECKING:
     from muster.scheduler.session import Session
 
-SCHEDULED = "Scheduled"
 NOT_ENOUGH_RESOURCES = "NotEnoughResources"
 _COUNTED = (TaskStatus.RUNNING, TaskStatus.SUCCEEDED, TaskStatus.FAILED)
 READY = "tasks in gang are ready to be scheduled"
@@ -51,7 +51,10 @@ def find_reason(session: Session, job: JobInfo) -> Reason | None:
         held = held_back(job)
         if held and len(held) == len(job.pending):
             return Reason(Code.PODS_GATED, have=job.valid - len(held), need=job.valid, detail=f"{len(held)} pods")
-    return dominant(findings) or TURN
+    found = dominant(findings) or TURN
+    if found.code is Code.NOT_ENOUGH_NODES and session.holds.of(job) is not None:
+        return replace(found, detail="room is being held for it")
+    return found
 
 
 def _note_never(session: Session, job: JobInfo, never: Reason | None) -> None:

@@ -8,6 +8,8 @@ Gangs that hold nodes below their minimum go first.
 
 from __future__ import annotations
 
+from functools import partial
+
 from muster.scheduler.actions.enqueue import admit
 from muster.scheduler.actions.order import TurnOrder
 from muster.scheduler.eligibility import obstacle_to_placement
@@ -74,7 +76,8 @@ def _hold_companions(session: Session, job: JobInfo) -> None:
     if not waiting:
         return
     attempt = Attempt(session.statement(), 1)
-    place_companions(session, job, attempt)
+    with session.holds.lifted():  # without it the gang runs in vain
+        place_companions(session, job, attempt)
     attempt.statement.commit()
     if job.companions_pending():
         session.find(job, *refusal_reasons(session, job, attempt))
@@ -82,14 +85,14 @@ def _hold_companions(session: Session, job: JobInfo) -> None:
 
 def _allocate_job(session: Session, job: JobInfo, sheet: list[TaskInfo]) -> bool:
     """One turn of one job; True when something was decided for it."""
-    key = gang_key(job)
+    key = session.holds.key(job)
     known = session.attempts.get(key)
     if known is not None:
         session.find(job, *refusal_reasons(session, job, known))
         return False
     if job.is_ready():
         return _grow(session, job, sheet, key)
-    attempt = find_places(session, job, sheet[::-1])
+    attempt = session.holds.place(job, lambda: find_places(session, job, sheet[::-1]))
     if attempt.complete:
         chosen = set(attempt.statement.tasks)
         attempt.statement.commit()
@@ -118,9 +121,11 @@ def _grow(session: Session, job: JobInfo, sheet: list[TaskInfo], key: object) ->
     attempt = Attempt(session.statement(), 1)
     decided = False
     while sheet and not decided:
-        one = place_gang(session, job, [sheet.pop()])
+        task = sheet.pop()
+        one = session.holds.place(job, partial(place_gang, session, job, [task]))
         attempt.short.update(one.short)
         attempt.denied.update(one.denied)
+        attempt.reserved = one.reserved or attempt.reserved
         decided = one.complete or one.later > 0
         if one.complete:
             one.statement.commit()
@@ -128,9 +133,9 @@ def _grow(session: Session, job: JobInfo, sheet: list[TaskInfo], key: object) ->
             session.keep(one.statement, job)
         else:
             one.statement.discard()
-            failed = attempt.short.keys() | attempt.denied.keys()
+            failed = attempt.short.keys() | attempt.denied.keys() | ({task.shape.id} if one.reserved else set())
             sheet[:] = [task for task in sheet if task.shape.id not in failed]
-    if attempt.short or attempt.denied:
+    if attempt.short or attempt.denied or attempt.reserved is not None:
         if not decided:
             session.attempts[key] = attempt
         session.find(job, *refusal_reasons(session, job, attempt))

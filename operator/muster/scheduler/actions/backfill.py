@@ -5,6 +5,8 @@ A gang of such pods is placed like any other, all or nothing; a running gang's e
 
 from __future__ import annotations
 
+from functools import partial
+
 from muster.scheduler.actions.order import TurnOrder
 from muster.scheduler.eligibility import obstacle_to_placement
 from muster.scheduler.explain import refusal_reasons
@@ -43,7 +45,7 @@ def _backfill_job(session: Session, job: JobInfo) -> bool:
     """Place the job's pods; False when one that could be placed finds no node."""
     tasks = session.sort_tasks(_tasks(job))
     while tasks:
-        attempt = place_gang(session, job, tasks)
+        attempt = session.holds.place(job, partial(place_gang, session, job, tasks))
         if not attempt.complete:
             attempt.statement.discard()
             session.find(job, *refusal_reasons(session, job, attempt))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from muster.scheduler.actions.order import TurnOrder
 from muster.scheduler.eligibility import impossible, obstacle_to_admission
 from muster.scheduler.job import JobInfo
+from muster.scheduler.reasons import Reason
 from muster.scheduler.session import Session
 from muster.scheduler.specs import Phase
 
@@ -21,8 +22,8 @@ def enqueue(session: Session) -> None:
         if job is None:
             continue
         objection = session.framework.job_enqueueable(session, job) if job.min_resources is not None else None
-        if objection is None:
-            admit(session, job)
+        if objection is None or _has_waited_too_long(session, job, objection):
+            admit(session, job, reserve=objection is None)
             follower = session.next_like(job, Phase.PENDING)
             if follower is not None and _applies(session, follower):
                 turns.push_job(follower)
@@ -40,11 +41,19 @@ def _applies(session: Session, job: JobInfo) -> bool:
     return obstacle is None
 
 
-def admit(session: Session, job: JobInfo) -> None:
-    """The gang is Inqueue from now on."""
+def _has_waited_too_long(session: Session, job: JobInfo, objection: Reason) -> bool:
+    """Whether the gang is to be held room for (P9); not where it is refused more than there will ever be."""
+    possible = (
+        objection.requested is not None and objection.limit is not None and objection.requested <= objection.limit
+    )
+    return possible and job.key in session.cache.starved
+
+
+def admit(session: Session, job: JobInfo, *, reserve: bool = True) -> None:
+    """The gang is Inqueue from now on. Without `reserve` it is promised nothing by that."""
     job.phase = Phase.INQUEUE
     job.inqueue_since = session.now
-    job.reservation_expired = False
+    job.reservation_expired = not reserve
     job.never = impossible(session, job) if job.tasks else None
     session.cache.unsettle(job)
     session.cache.changed[job.key] = job
