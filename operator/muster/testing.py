@@ -111,6 +111,7 @@ def pod(
     node: str | None = None,
     status: TaskStatus | None = None,
     scheduling: PodConstraints = UNCONSTRAINED,
+    labels: Mapping[str, str] | None = None,
     gated: bool = False,
     ours: bool = True,
     queue: str = "",
@@ -132,6 +133,7 @@ def pod(
         status=status or (TaskStatus.RUNNING if node else TaskStatus.PENDING),
         node=node,
         scheduling=scheduling,
+        labels=dict(labels or {}),
         gated=gated,
         ours=ours,
         queue=queue,
@@ -190,6 +192,7 @@ def gang(
     queue: str = "default",
     priority_class: str = "",
     scheduling: PodConstraints = UNCONSTRAINED,
+    labels: Mapping[str, str] | None = None,
     companions: Iterable[Companion] = (),
     **scalars: int,
 ) -> list[Spec]:
@@ -204,7 +207,7 @@ def gang(
         priority_class=priority_class,
         companions=companions,
     )
-    return [group, *pods(name, count, cpu, memory, scheduling=scheduling, **scalars)]
+    return [group, *pods(name, count, cpu, memory, scheduling=scheduling, labels=labels, **scalars)]
 
 
 def companion(role: str = "submittergroup", cpu: float = 0.05, memory: float = 0) -> Companion:

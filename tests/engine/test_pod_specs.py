@@ -8,14 +8,13 @@ from muster.engine.amounts import TranslationError
 from muster.engine.pod_specs import task_spec
 from muster.kube.objects import Pod
 from muster.scheduler.constraints import (
-    Operator,
     PodConstraints,
     PreferredTerm,
-    Requirement,
     SelectorTerm,
     Toleration,
 )
 from muster.scheduler.resources import Resources
+from muster.scheduler.selectors import Operator, Requirement
 from muster.scheduler.specs import PodVerdict, TaskSpec, TaskStatus
 from tests.engine.pod_manifests import pod
 

@@ -12,6 +12,7 @@ from muster.scheduler.queue import Sums
 from muster.scheduler.resources import Resources, total
 from muster.scheduler.specs import TaskStatus
 from muster.scheduler.task import TaskInfo
+from tests.scheduler.audit_neighbours import audit_neighbours, neighbours_snapshot
 
 
 def all_tasks(cache: SchedulerCache) -> list[TaskInfo]:
@@ -31,6 +32,7 @@ def audit(cache: SchedulerCache) -> None:
         _audit_job(job)
     _audit_queues(cache)
     _audit_index(cache)
+    audit_neighbours(cache, all_tasks(cache))
 
 
 def _audit_nodes(cache: SchedulerCache) -> None:
@@ -113,6 +115,7 @@ def snapshot(cache: SchedulerCache) -> dict[str, Any]:
         "queues": {
             name: (*q.own_sums().keys(), *q.subtree.keys(), q.pending.key()) for name, q in cache.queues.items()
         },
+        "neighbours": neighbours_snapshot(cache),
         "cluster": (cache.total.key(), cache.used.key(), cache.promised.key()),
         "buckets": {name: bucket.key for bucket in cache.index.filled_buckets() for name in bucket.members},
     }

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from muster.scheduler.constraints import PodConstraints
 from muster.scheduler.specs import TaskStatus
-from muster.testing import Cluster, Spec, configuration, node, nodes, pod, pod_group, pods
+from muster.testing import Cluster, Spec, bindings, configuration, node, nodes, pod, pod_group, pods
 
 BOTH = configuration("enqueue, allocate, backfill", ["gang"], ["predicates", "nodeorder"])
 
@@ -42,3 +43,15 @@ def test_extra_ones_join_a_running_gang() -> None:
     cluster = Cluster.of(nodes("n", 1), pod_group("g", 1), pod("a", "g", 1, node="n-0", status=TaskStatus.RUNNING))
     cluster.add(pods("g", 2, 0))
     assert len(cluster.cycle().bindings) == 2
+
+
+def test_who_waits_for_the_same_follows_a_gang_of_which_only_a_part_was_placed() -> None:
+    nowhere = PodConstraints(node_selector=(("zone", "nowhere"),))
+    jobs: list[list[Spec]] = [
+        [pod_group(name, 0), pod(f"{name}-0", name, 0, scheduling=nowhere), pod(f"{name}-1", name, 0)]
+        for name in ("one", "two")
+    ]
+    cluster = Cluster.of(*jobs)
+    assert not cluster.cycle().bindings
+    cluster.add(nodes("n", 1))
+    assert set(bindings(cluster.cycle())) == {"one-1", "two-1"}

@@ -58,8 +58,8 @@ def with_plugin(**plugin: Any) -> dict[str, Any]:
             "whole number",
         ),
         (
-            with_plugin(name="nodeorder", arguments={"podaffinity.weight": 2}),
-            "tiers[0].plugins[1].arguments.podaffinity.weight",
+            with_plugin(name="predicates", arguments={"predicate.VolumeZoneEnable": True}),
+            "tiers[0].plugins[1].arguments.predicate.VolumeZoneEnable",
             "not supported yet",
         ),
         (

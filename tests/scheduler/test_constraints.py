@@ -3,14 +3,13 @@ from __future__ import annotations
 import pytest
 
 from muster.scheduler.constraints import (
-    Operator,
     PodConstraints,
     PreferredTerm,
-    Requirement,
     SelectorTerm,
     Taint,
     Toleration,
 )
+from muster.scheduler.selectors import Operator, Requirement
 
 LABELS = {"zone": "a", "cores": "16", "word": "x"}
 
@@ -32,6 +31,11 @@ LABELS = {"zone": "a", "cores": "16", "word": "x"}
         (Requirement("word", Operator.LT, ("32",)), False),
         (Requirement("cores", Operator.GT, ("many",)), False),
         (Requirement("cores", Operator.GT), False),
+        (Requirement("cores", Operator.GT, ("+8",)), True),
+        (Requirement("cores", Operator.GT, ("-8",)), True),
+        (Requirement("cores", Operator.GT, ("1_0",)), False),
+        (Requirement("cores", Operator.GT, (" 8",)), False),
+        (Requirement("absent", Operator.LT, ("8",)), False),
     ],
 )
 def test_a_requirement_reads_labels_as_kubernetes_does(requirement: Requirement, matches: bool) -> None:
@@ -48,6 +52,11 @@ def test_a_requirement_reads_labels_as_kubernetes_does(requirement: Requirement,
         (Toleration("", "Equal"), Taint("k", ""), False),
         (Toleration("k", "Exists", effect="NoExecute"), Taint("k", "v"), False),
         (Toleration("k", "Exists", effect="NoSchedule"), Taint("k", "v"), True),
+        (Toleration("k", "Gt", "5"), Taint("k", "6"), True),
+        (Toleration("k", "Gt", "5"), Taint("k", "5"), False),
+        (Toleration("k", "Lt", "5"), Taint("k", "4"), True),
+        (Toleration("k", "Lt", "5"), Taint("k", "high"), False),
+        (Toleration("k", "Near", "v"), Taint("k", "v"), False),
     ],
 )
 def test_a_toleration_matches_a_taint(toleration: Toleration, taint: Taint, tolerates: bool) -> None:

@@ -10,18 +10,18 @@ from hypothesis import strategies as st
 
 from muster.scheduler.conf import DEFAULT, build_framework
 from muster.scheduler.constraints import (
-    Operator,
     PodConstraints,
     PreferredTerm,
-    Requirement,
     SelectorTerm,
     Taint,
     Toleration,
 )
+from muster.scheduler.neighbours import Neighbours
 from muster.scheduler.node import NodeInfo
 from muster.scheduler.placement import NodeIndex, fits
 from muster.scheduler.plugins import nodeorder
 from muster.scheduler.resources import Resources, dominant_share
+from muster.scheduler.selectors import Operator, Requirement
 from muster.scheduler.shapes import ShapeBook
 from muster.scheduler.task import Shape
 from muster.testing import Cluster, Spec, bindings, gang, node, nodes, pod, resources
@@ -160,7 +160,7 @@ SHAPES = (
 @given(CHANGES)
 def test_the_index_finds_what_a_look_at_every_node_would(changes: list[tuple[str, int, int]]) -> None:
     index = NodeIndex()
-    book = ShapeBook(index)
+    book = ShapeBook(index, Neighbours({}, lambda task: None))
     framework = build_framework(DEFAULT)
     index.use(framework.judge)
     shapes = [book.take(replace_pods(asked), asked, where) for asked, where in SHAPES]

@@ -18,6 +18,7 @@ from muster.scheduler.session import Session
 from muster.scheduler.specs import Phase, TaskStatus
 from muster.testing import Cluster
 from tests.scheduler.audit import all_tasks, audit, snapshot
+from tests.scheduler.plain_predicates import Placed, objection
 from tests.scheduler.worlds import STEPS, History, Step, World, worlds
 
 PROFILE = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
@@ -76,9 +77,26 @@ def assert_nothing_is_overcommitted(
         assert cache.jobs[binding.job].queue.obstacle is None, binding
 
 
+def assert_predicates_hold(cache: SchedulerCache, outcome: Outcome) -> None:
+    """Each binding, one after the other, is one that Kubernetes' own rules allow, looked at without any count."""
+    bound = {binding.task_uid for binding in outcome.bindings}
+    nodes = {name: node.spec for name, node in cache.nodes.items() if node.spec is not None}
+    placed = [
+        Placed(task.spec, nodes[task.node], leaving=task.status is TaskStatus.RELEASING)
+        for task in all_tasks(cache)
+        if task.node in nodes and not task.status.finished and task.uid not in bound
+    ]
+    for binding in outcome.bindings:
+        pod = cache.tasks[binding.task_uid].spec
+        assert objection(pod, nodes[binding.node], placed, nodes.values()) is None, binding
+        placed.append(Placed(pod, nodes[binding.node]))
+
+
 def assert_promises(cluster: Cluster, outcome: Outcome) -> None:
     assert_gangs_are_whole(cluster.cache, outcome)
     assert_nothing_is_overcommitted(cluster.cache, outcome, cluster.configuration)
+    if any(option.name == "predicates" for tier in cluster.configuration.tiers for option in tier):
+        assert_predicates_hold(cluster.cache, outcome)
     assert all(task.status not in (TaskStatus.ALLOCATED, TaskStatus.PIPELINED) for task in all_tasks(cluster.cache))
     audit(cluster.cache)
 

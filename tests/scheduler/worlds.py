@@ -11,6 +11,7 @@ from muster.scheduler.constraints import PodConstraints, Taint, Toleration
 from muster.scheduler.outcome import Outcome
 from muster.scheduler.specs import PodGroupSpec, PriorityClassSpec, TaskSpec, TaskStatus
 from muster.testing import EPOCH, Cluster, Spec, companion, configuration, dated, node, pod, pod_group, queue, resources
+from muster.testing_company import constraints, far, near, ports, rather, spread
 
 CONFIGURATIONS = (
     DEFAULT,
@@ -28,6 +29,18 @@ CONSTRAINTS = (
     PodConstraints(node_selector=(("zone", "a"),)),
     PodConstraints(tolerations=(Toleration("dedicated", "Exists"),)),
 )
+COMPANY = (
+    constraints(far("host", app="a")),
+    constraints(far("zone", app="b"), rather(3, "host", app="a")),
+    constraints(near("zone", app="a")),
+    constraints(near("host", app="a"), far("host", app="b")),
+    constraints(spread("zone", app="a")),
+    constraints(spread("host", 2, app="a"), spread("zone", hard=False, app="b"), node_selector=(("zone", "a"),)),
+    constraints(spread("zone", min_domains=2, honor_taints=True, app="b"), rather(-1, "zone", app="b")),
+    ports(80),
+    replace(ports(80, 443), tolerations=(Toleration("dedicated", "Exists"),)),
+)
+LABELS: tuple[dict[str, str], ...] = ({}, {"app": "a"}, {"app": "b"})
 
 
 @st.composite
@@ -37,7 +50,7 @@ def node_specs(draw: st.DrawFn, name: str) -> Spec:
         cpu=draw(st.integers(1, 6)),
         memory=draw(st.sampled_from((4, 8))),
         pods=draw(st.sampled_from((2, 5, 110))),
-        labels={"zone": draw(st.sampled_from("ab"))},
+        labels={"zone": draw(st.sampled_from("ab")), "host": name},
         taints=draw(st.sampled_from(((), (), (TAINT,)))),
         unschedulable=draw(st.sampled_from((False, False, False, True))),
     )
@@ -66,14 +79,16 @@ def gang_specs(draw: st.DrawFn, name: str, queues: list[str]) -> list[Spec]:
     size = draw(st.integers(1, 4))
     least = draw(st.integers(0, size))
     cpu = draw(st.sampled_from((0, 0.5, 1, 1, 2, 3)))
-    constraints = draw(st.sampled_from(CONSTRAINTS))
+    wishes = draw(st.sampled_from(CONSTRAINTS + COMPANY))
+    labels = draw(st.sampled_from(LABELS))
     members = [
         pod(
             f"{name}-p-{index}",
             name,
             cpu if index else draw(st.sampled_from((cpu, 1))),
             role="head" if index == 0 else "worker",
-            scheduling=constraints,
+            scheduling=wishes if index else draw(st.sampled_from((wishes, *COMPANY))),
+            labels=labels,
             gated=draw(st.sampled_from((False,) * 9 + (True,))),
         )
         for index in range(size)
@@ -129,7 +144,17 @@ def worlds(draw: st.DrawFn) -> World:
         for copy in range(draw(st.sampled_from((0, 0, 2)))):
             specs += [renamed(spec, f"g{index}", f"g{index}c{copy}") for spec in made]
     for index in range(draw(st.integers(0, 2))):
-        specs.append(pod(f"other-{index}", cpu=1, ours=False, node="n0"))
+        wishes = draw(st.sampled_from((PodConstraints(), *COMPANY)))
+        specs.append(
+            pod(
+                f"other-{index}",
+                cpu=1,
+                ours=False,
+                node=draw(st.sampled_from(("n0", "n1", "n7"))),
+                labels=draw(st.sampled_from(LABELS)),
+                scheduling=wishes,
+            )
+        )
     if draw(st.booleans()):
         specs.append(pod("loner", cpu=1))
     return World(specs, draw(st.sampled_from(CONFIGURATIONS)))
@@ -159,6 +184,7 @@ STEPS = st.builds(
             "time",
             "node",
             "gone",
+            "relabel",
         )
     ),
     st.integers(0, 30),
@@ -178,7 +204,13 @@ class History:
         if step.kind == "time":
             return self.cluster.cycle(seconds=step.pick * 40)
         if step.kind == "node":
-            self.cluster.add(node(f"n{step.pick % 5}", cpu=1 + step.pick % 6))
+            self.cluster.add(
+                node(
+                    f"n{step.pick % 5}",
+                    cpu=1 + step.pick % 6,
+                    labels={"zone": "ab"[step.pick % 2], "host": f"n{step.pick % 5}"} if step.pick % 7 else {},
+                )
+            )
         elif step.kind == "gone":
             self.cluster.cache.remove_node(f"n{step.pick % 5}")
         elif step.kind == "recreate" and self.deleted:
@@ -199,6 +231,8 @@ class History:
         elif kind == "delete":
             cache.remove_task(spec.uid)
             self.deleted.append(replace(spec, status=TaskStatus.PENDING, node=None))
+        elif kind == "relabel":
+            cache.set_task(replace(spec, labels=LABELS[pick % len(LABELS)]))
         elif task.node is None:
             return
         elif kind == "run":

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
+
 from muster.engine.amounts import amounts, resources
 from muster.kube.objects import Node
 from muster.scheduler.constraints import Taint
@@ -19,5 +22,13 @@ def node_spec(node: Node) -> NodeSpec:
         labels=node.metadata.labels,
         taints=tuple(Taint(taint.key, taint.value or "", taint.effect) for taint in node.spec.taints),
         unschedulable=bool(node.spec.unschedulable),
+        images=dict(_images(node)),
         ready=all(each.status == "True" for each in node.status.conditions if each.type == "Ready"),
     )
+
+
+def _images(node: Node) -> Iterator[tuple[str, int]]:
+    for image in node.status.images:
+        for name in image.names or ():
+            # The same few names stand in the status of every node.
+            yield sys.intern(name), image.size_bytes

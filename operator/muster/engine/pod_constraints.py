@@ -1,27 +1,43 @@
-"""Where a pod may run, from the wire to the scheduler's values. Raises TranslationError for an unknown operator."""
+"""Where a pod may run, from the wire to the scheduler's values. Raises TranslationError naming the field."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator, Mapping
+
 from muster.engine.amounts import TranslationError
+from muster.engine.pod_company import operator, pod_company
 from muster.kube import objects
+from muster.scheduler.company import ANY_ADDRESS, HostPort
 from muster.scheduler.constraints import (
     NODE_NAME_FIELD,
     UNCONSTRAINED,
-    Operator,
     PodConstraints,
     PreferredTerm,
-    Requirement,
     SelectorTerm,
     Toleration,
 )
+from muster.scheduler.selectors import Requirement
 
 _AFFINITY = "affinity.nodeAffinity"
 
 
-def pod_constraints(spec: objects.PodSpec, path: str = "spec", *, revocable: bool = False) -> PodConstraints:
-    """Translate node selector, node affinity and tolerations; `path` is where the pod's spec stands."""
+def pod_constraints(
+    spec: objects.PodSpec,
+    path: str = "spec",
+    *,
+    namespace: str = "",
+    labels: Mapping[str, str] | None = None,
+    revocable: bool = False,
+) -> PodConstraints:
+    """Translate all that decides where a pod of this namespace and labels may run, resources apart.
+
+    `path` is where the pod's spec stands.
+    """
     affinity = spec.affinity.node_affinity if spec.affinity else None
-    if not (spec.node_selector or spec.tolerations or affinity or revocable):
+    company = pod_company(spec, path, namespace, labels or {})
+    ports, images = tuple(sorted(set(_host_ports(spec)), key=repr)), tuple(sorted(_images(spec)))
+    if not (spec.node_selector or spec.tolerations or affinity or company or ports or images or revocable):
         return UNCONSTRAINED
     return PodConstraints(
         node_selector=tuple(sorted(spec.node_selector.items())),
@@ -29,7 +45,29 @@ def pod_constraints(spec: objects.PodSpec, path: str = "spec", *, revocable: boo
         preferred=_preferred(affinity, f"{path}.{_AFFINITY}"),
         tolerations=tuple(_toleration(each) for each in spec.tolerations),
         revocable=revocable,
+        ports=ports,
+        company=company,
+        images=images,
     )
+
+
+def _host_ports(spec: objects.PodSpec) -> Iterator[HostPort]:
+    """The ports of containers and sidecars; on the host's network a container has all its ports there."""
+    sidecars = [each for each in spec.init_containers if each.restart_policy == "Always"]
+    for container in (*spec.containers, *sidecars):
+        for port in container.ports:
+            number = port.host_port or (port.container_port if spec.host_network else 0)
+            if number:
+                yield HostPort(number, port.protocol or "TCP", port.host_ip or ANY_ADDRESS)
+
+
+def _images(spec: objects.PodSpec) -> Iterator[str]:
+    """The images of all containers, as nodes name them: with a tag."""
+    for container in (*spec.init_containers, *spec.containers):
+        name = container.image
+        if name:
+            tagged = name.rfind(":") > name.rfind("/")
+            yield sys.intern(name if tagged else f"{name}:latest")
 
 
 def _required(affinity: objects.NodeAffinity | None, path: str) -> tuple[SelectorTerm, ...] | None:
@@ -62,16 +100,9 @@ def _term(term: objects.NodeSelectorTerm, path: str) -> SelectorTerm:
 
 def _requirements(found: list[objects.SelectorRequirement], path: str) -> tuple[Requirement, ...]:
     return tuple(
-        Requirement(each.key, _operator(each.operator, f"{path}[{index}].operator"), tuple(each.values))
+        Requirement(each.key, operator(each.operator, f"{path}[{index}].operator"), tuple(each.values))
         for index, each in enumerate(found)
     )
-
-
-def _operator(word: str, path: str) -> Operator:
-    try:
-        return Operator(word)
-    except ValueError:
-        raise TranslationError(path, f"{word!r} is not a node selector operator") from None
 
 
 def _toleration(found: objects.Toleration) -> Toleration:

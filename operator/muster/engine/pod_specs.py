@@ -48,7 +48,10 @@ def task_spec(pod: Pod, *, scheduler_names: Collection[str], gate: str) -> TaskS
         creation=unix_seconds(pod.metadata.creation_timestamp),
         status=status,
         node=pod.spec.node_name,
-        scheduling=pod_constraints(pod.spec, revocable=is_revocable(pod)),
+        scheduling=pod_constraints(
+            pod.spec, namespace=namespace, labels=pod.metadata.labels, revocable=is_revocable(pod)
+        ),
+        labels=pod.metadata.labels,
         gated=any(each.name != gate for each in pod.spec.scheduling_gates),
         preemptable=is_preemptable(pod),
         preemption_policy_never=pod.spec.preemption_policy == "Never",

@@ -143,14 +143,14 @@ def _companions(group: objects.PodGroup) -> list[Companion]:
     except msgspec.MsgspecError as error:
         raise TranslationError(path, str(error)) from error
     return [
-        _companion(each.role, spec, f"{path}[{index}].podSpec")
+        _companion(each.role, spec, f"{path}[{index}].podSpec", group.metadata.namespace or "")
         for index, (each, spec) in enumerate(zip(found, specs, strict=True))
     ]
 
 
-def _companion(role: str, spec: objects.PodSpec, path: str) -> Companion:
+def _companion(role: str, spec: objects.PodSpec, path: str, namespace: str) -> Companion:
     request = resources(pod_requests(spec, path))
-    return Companion(role, request, request, pod_constraints(spec, path))
+    return Companion(role, request, request, pod_constraints(spec, path, namespace=namespace))
 
 
 def _with_container_names(spec: dict[str, Any]) -> dict[str, Any]:

@@ -29,10 +29,13 @@ from muster.kube.pod_objects import (
     ContainerStateTerminated,
     ContainerStateWaiting,
     ContainerStatus,
+    LabelSelector,
     NodeAffinity,
     NodeSelector,
     NodeSelectorTerm,
     Pod,
+    PodAffinity,
+    PodAffinityTerm,
     PodSpec,
     PodStatus,
     PreferredTerm,
@@ -40,6 +43,8 @@ from muster.kube.pod_objects import (
     SchedulingGate,
     SelectorRequirement,
     Toleration,
+    TopologySpreadConstraint,
+    WeightedPodAffinityTerm,
 )
 
 __all__ = [
@@ -57,11 +62,13 @@ __all__ = [
     "Job",
     "JobSpec",
     "JobStatus",
+    "LabelSelector",
     "LoadBalancerIngress",
     "LoadBalancerStatus",
     "Node",
     "NodeAffinity",
     "NodeGroupTerms",
+    "NodeImage",
     "NodeSelector",
     "NodeSelectorTerm",
     "NodeSpec",
@@ -70,6 +77,8 @@ __all__ = [
     "OwnerReference",
     "PartialObject",
     "Pod",
+    "PodAffinity",
+    "PodAffinityTerm",
     "PodGroup",
     "PodGroupCondition",
     "PodGroupSpec",
@@ -92,6 +101,8 @@ __all__ = [
     "ServiceStatus",
     "Taint",
     "Toleration",
+    "TopologySpreadConstraint",
+    "WeightedPodAffinityTerm",
 ]
 
 # --- nodes ----------------------------------------------------------------------------------------------------------
@@ -112,12 +123,20 @@ class NodeSpec(Part, frozen=True):
     taints: list[Taint] = []
 
 
+class NodeImage(Part, frozen=True):
+    """An image that a node has, under all its names (with tag or digest)."""
+
+    names: list[str] | None = None
+    size_bytes: int = 0
+
+
 class NodeStatus(Part, frozen=True):
     """What a node has."""
 
     allocatable: Quantities = {}
     capacity: Quantities = {}
     conditions: list[Condition] = []
+    images: list[NodeImage] = []
 
 
 class Node(ApiObject, frozen=True):

@@ -77,10 +77,61 @@ class NodeAffinity(Part, frozen=True):
     )
 
 
+class LabelSelector(Part, frozen=True):
+    """Labels that objects must have; one without any requirement selects all."""
+
+    match_labels: dict[str, str] = {}
+    match_expressions: list[SelectorRequirement] = []
+
+
+class PodAffinityTerm(Part, frozen=True):
+    """Pods, and the label of nodes that says where they are near. Without a `label_selector` it selects no pod."""
+
+    topology_key: str = ""
+    label_selector: LabelSelector | None = None
+    namespaces: list[str] = []
+    namespace_selector: LabelSelector | None = None
+    match_label_keys: list[str] = []
+    mismatch_label_keys: list[str] = []
+
+
+class WeightedPodAffinityTerm(Part, frozen=True):
+    """A term worth `weight` (1-100) points."""
+
+    weight: int
+    pod_affinity_term: PodAffinityTerm
+
+
+class PodAffinity(Part, frozen=True):
+    """The pods that a pod needs near (or, as anti-affinity, far), and those that it prefers so."""
+
+    required: list[PodAffinityTerm] = msgspec.field(
+        name="requiredDuringSchedulingIgnoredDuringExecution", default_factory=list
+    )
+    preferred: list[WeightedPodAffinityTerm] = msgspec.field(
+        name="preferredDuringSchedulingIgnoredDuringExecution", default_factory=list
+    )
+
+
 class Affinity(Part, frozen=True):
-    """A pod's affinities, as far as they are read."""
+    """A pod's affinities."""
 
     node_affinity: NodeAffinity | None = None
+    pod_affinity: PodAffinity | None = None
+    pod_anti_affinity: PodAffinity | None = None
+
+
+class TopologySpreadConstraint(Part, frozen=True):
+    """How evenly pods are spread; `when_unsatisfiable` is DoNotSchedule or ScheduleAnyway."""
+
+    topology_key: str = ""
+    max_skew: int = 1
+    when_unsatisfiable: str = "DoNotSchedule"
+    label_selector: LabelSelector | None = None
+    min_domains: int | None = None
+    node_affinity_policy: str | None = None
+    node_taints_policy: str | None = None
+    match_label_keys: list[str] = []
 
 
 class Toleration(Part, frozen=True):
@@ -106,6 +157,7 @@ class PodSpec(Part, frozen=True):
     node_selector: dict[str, str] = {}
     affinity: Affinity | None = None
     tolerations: list[Toleration] = []
+    topology_spread_constraints: list[TopologySpreadConstraint] = []
     priority: int | None = None
     priority_class_name: str | None = None
     preemption_policy: str | None = None

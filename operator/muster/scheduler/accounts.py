@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING
 
 from muster.scheduler.hierarchy import link
 from muster.scheduler.job import NO_CONTRIBUTION, JobInfo
+from muster.scheduler.neighbours import Neighbours
 from muster.scheduler.node import NodeInfo
 from muster.scheduler.parking import ParkingLot, Relief
 from muster.scheduler.placement import NodeIndex
 from muster.scheduler.queue import IMPLICIT, QueueInfo
 from muster.scheduler.resources import Resources
 from muster.scheduler.shapes import ShapeBook
-from muster.scheduler.specs import PriorityClassSpec, ResourceQuotaSpec, TaskStatus
+from muster.scheduler.specs import PriorityClassSpec, ResourceQuotaSpec, TaskSpec, TaskStatus
 from muster.scheduler.task import TaskInfo
 
 if TYPE_CHECKING:
@@ -50,7 +51,8 @@ class Accounts:
         self.used = Resources()
         self.promised = Resources()
         self.index = NodeIndex()
-        self.shapes = ShapeBook(self.index)
+        self.neighbours = Neighbours(self.nodes, self._rematch)
+        self.shapes = ShapeBook(self.index, self.neighbours)
         self.lot = ParkingLot()
         self.relief = Relief()
         self.changed: dict[str, JobInfo] = {}
@@ -94,6 +96,8 @@ class Accounts:
             node.add(task)
         else:
             node.remove(task)
+        if task.shape.counted:
+            self.neighbours.count(task, node, sign)
         if node.spec is not None:
             self.index.touch(node)
             if task.status.holds:
@@ -101,11 +105,36 @@ class Accounts:
         elif sign < 0:
             self.drop_if_empty(node)
 
+    def admit(self, spec: TaskSpec, *, companion: bool = False) -> TaskInfo:
+        """A task for a pod (or the placeholder of one), in no account yet."""
+        identity = self.neighbours.identity(spec.namespace, spec.labels)
+        shape = self.shapes.take(spec.request, spec.init_request, spec.scheduling, identity)
+        task = TaskInfo(spec, shape, identity, companion=companion)
+        self.neighbours.enrol(task)
+        return task
+
+    def dismiss(self, task: TaskInfo) -> None:
+        """The task is in no account any more."""
+        self.neighbours.strike(task)
+        self.shapes.give_back(task.shape)
+
+    def _rematch(self, task: TaskInfo) -> None:
+        """Other selections than before match the pod."""
+        self.shape(task)
+        if task.job is not None and task.status is TaskStatus.PENDING:
+            self.touch(task.job)
+
+    def note_company(self, task: TaskInfo) -> None:
+        """The task came or went: whoever waits for, or keeps away from, pods like it has to be asked again."""
+        if task.shape.counted:
+            self.relief.company |= task.shape.concerns
+
     def free(self, task: TaskInfo) -> None:
         """Note that what the task holds is, or is about to be, free for others."""
         node = self.nodes.get(task.node) if task.node is not None else None
         if node is not None and node.spec is not None:
             self.relief.nodes[node.name] = node
+        self.note_company(task)
         if task.job is not None:
             self.relief.queues.update(task.job.queue.lineage)
         self.relief.cluster = True
@@ -124,17 +153,24 @@ class Accounts:
                 self.shape(task)
 
     def shape(self, task: TaskInfo) -> None:
-        """Give the task the shape of its own constraints and of what plugins add to them."""
-        scheduling = task.spec.scheduling
+        """Give the task the shape of its own constraints, of what plugins add to them, and of what selects it."""
+        spec, before, scheduling = task.spec, task.shape, task.spec.scheduling
         for outlook in self.outlooks:
             scheduling = outlook(task, self.queues, scheduling)
-        if scheduling == task.shape.scheduling:
-            return
-        before = task.shape
-        task.shape = self.shapes.take(task.spec.request, task.spec.init_request, scheduling)
+        shape = self.shapes.take(spec.request, spec.init_request, scheduling, task.identity)
+        if shape is not before:
+            self._count_as_neighbour(task, -1)
+            task.shape = shape
+            self._count_as_neighbour(task, 1)
+            if task.job is not None:
+                task.job.shape_key = None
         self.shapes.give_back(before)
-        if task.job is not None:
-            task.job.shape_key = None
+
+    def _count_as_neighbour(self, task: TaskInfo, sign: int) -> None:
+        node = self.nodes.get(task.node) if task.node is not None and not task.status.finished else None
+        if node is not None and task.shape.counted:
+            self.neighbours.count(task, node, sign)
+            self.note_company(task)
 
     def touch(self, job: JobInfo) -> None:
         """Something about the job itself changed: look at it in the next cycle."""

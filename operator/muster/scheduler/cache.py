@@ -8,7 +8,7 @@ in any order: a pod may come before its PodGroup, its node, or its queue.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from muster.scheduler import companions
 from muster.scheduler.accounts import Accounts
@@ -43,10 +43,13 @@ class SchedulerCache(Accounts):
         if node.spec == spec:
             return
         self._count_node(node, known=False)
+        self.neighbours.node_leaves(node)
         node.spec = spec
+        self.neighbours.node_joins(node)
         self._count_node(node, known=True)
         self.index.set_spec(node)
         self.relief.nodes[spec.name] = node
+        self.relief.company |= self.neighbours.selections()
         self.relief.cluster = True
 
     def remove_node(self, name: str) -> None:
@@ -56,8 +59,10 @@ class SchedulerCache(Accounts):
             return
         self._count_node(node, known=False)
         self.index.remove(node)
+        self.neighbours.node_leaves(node)
         node.spec = None
         self.relief.nodes.pop(name, None)
+        self.relief.company |= self.neighbours.selections()
         for task in [task for task in node.tasks.values() if task.companion]:
             self.move(task, TaskStatus.PENDING, None)
             self._touch_task(task)
@@ -81,7 +86,7 @@ class SchedulerCache(Accounts):
         old = self.tasks.get(spec.uid)
         if old is not None and old.spec == spec:
             return
-        task = TaskInfo(spec, self.shapes.take(spec.request, spec.init_request, spec.scheduling))
+        task = self.admit(spec)
         status, node = _placement(spec)
         if old is not None:
             status, node = _what_stands(old, task, status, node)
@@ -94,6 +99,8 @@ class SchedulerCache(Accounts):
         if old is not None:
             self._note_relief(old, task)
             self._clean_up(old)
+        elif task.node is not None:
+            self.note_company(task)
         self._touch_task(task)
 
     def remove_task(self, uid: str) -> None:
@@ -159,7 +166,7 @@ class SchedulerCache(Accounts):
             job.account(task, -1)
             job.tasks.pop(task.uid, None)
             self.touch(job)
-        self.shapes.give_back(task.shape)
+        self.dismiss(task)
 
     def _clean_up(self, task: TaskInfo) -> None:
         """Forget the job of a task that is gone when nothing else keeps it."""
@@ -174,17 +181,30 @@ class SchedulerCache(Accounts):
 
     def _note_relief(self, old: TaskInfo, new: TaskInfo | None) -> None:
         """Whatever the pod took and takes no more is free for others."""
-        if old.node is None:
-            return
         unchanged = (
             new is not None
             and new.node == old.node
             and new.status.holds is old.status.holds
             and (new.status is TaskStatus.RELEASING) is (old.status is TaskStatus.RELEASING)
             and new.request == old.request
+            and new.shape is old.shape
         )
-        if not unchanged:
+        if unchanged:
+            return
+        if new is not None and new.node is not None:
+            self.note_company(new)
+        if old.node is not None:
             self.free(old)
+
+    # --- namespaces ---
+
+    def set_namespace(self, name: str, labels: Mapping[str, str]) -> None:
+        """A Namespace was added or its labels changed."""
+        self.neighbours.set_namespace(name, labels)
+
+    def remove_namespace(self, name: str) -> None:
+        """A Namespace is gone."""
+        self.neighbours.set_namespace(name, None)
 
     # --- PodGroups ---
 

@@ -41,7 +41,7 @@ def drop(cache: SchedulerCache, job: JobInfo, role: str) -> None:
     job.account(placeholder, -1)
     del job.placeholders[role]
     job.shape_key = None
-    cache.shapes.give_back(placeholder.shape)
+    cache.dismiss(placeholder)
     cache.unsettle(job)
     cache.relief.queues.add(job.queue.name)
 
@@ -78,8 +78,7 @@ def _add(cache: SchedulerCache, job: JobInfo, group: PodGroupSpec, companion: Co
         scheduling=companion.scheduling,
         creation=group.creation,
     )
-    shape = cache.shapes.take(spec.request, spec.init_request, spec.scheduling)
-    placeholder = TaskInfo(spec, shape, companion=True)
+    placeholder = cache.admit(spec, companion=True)
     placeholder.job = job
     if cache.outlooks:
         cache.shape(placeholder)

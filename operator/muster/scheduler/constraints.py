@@ -1,4 +1,4 @@
-"""Where a pod may run and where it would rather run: selectors, node affinity, taints and tolerations.
+"""Where a pod may run and where it would rather run: node affinity, taints and tolerations, and the company it keeps.
 
 All values are frozen and hashable, so that pods with equal constraints are one shape. `PodConstraints.label_keys`
 names the labels that matter; nodes that differ in no other label can share every verdict.
@@ -8,51 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from enum import Enum
+
+from muster.scheduler.company import Company, HostPort
+from muster.scheduler.selectors import Requirement, whole_number
 
 NODE_NAME_FIELD = "metadata.name"
-
-
-class Operator(Enum):
-    """Kubernetes' node selector operators."""
-
-    IN = "In"
-    NOT_IN = "NotIn"
-    EXISTS = "Exists"
-    DOES_NOT_EXIST = "DoesNotExist"
-    GT = "Gt"
-    LT = "Lt"
-
-
-@dataclass(frozen=True, slots=True)
-class Requirement:
-    """One line of a node selector term, over a label or (in `fields`) over `metadata.name`."""
-
-    key: str
-    operator: Operator
-    values: tuple[str, ...] = ()
-
-    def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether a node with these labels meets it. An unparsable number never matches Gt or Lt."""
-        value = labels.get(self.key)
-        match self.operator:
-            case Operator.IN:
-                return value is not None and value in self.values
-            case Operator.NOT_IN:
-                return value is None or value not in self.values
-            case Operator.EXISTS:
-                return value is not None
-            case Operator.DOES_NOT_EXIST:
-                return value is None
-            case _:
-                return self._compares(value)
-
-    def _compares(self, value: str | None) -> bool:
-        try:
-            left, right = int(value or ""), int(self.values[0])
-        except (ValueError, IndexError):
-            return False
-        return left > right if self.operator is Operator.GT else left < right
+HARD_EFFECTS = ("NoSchedule", "NoExecute")
+"""The effects of taints that keep a pod off a node."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +67,21 @@ class Toleration:
             return False
         if self.key and self.key != taint.key:
             return False
-        if self.operator == "Exists":
-            return True
-        return bool(self.key) and self.value == taint.value
+        match self.operator:
+            case "Exists":
+                return True
+            case "Equal":
+                return bool(self.key) and self.value == taint.value
+            case "Gt" | "Lt":
+                return self._compares(taint)
+        return False
+
+    def _compares(self, taint: Taint) -> bool:
+        """Whether the taint's number is above (below) ours (KEP-5471)."""
+        theirs, own = whole_number(taint.value), whole_number(self.value)
+        if theirs is None or own is None:
+            return False
+        return theirs > own if self.operator == "Gt" else theirs < own
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +103,7 @@ class PodConstraints:
 
     `node_selector` is sorted pairs. `required` is None without required node affinity, else a disjunction of terms.
     `revocable` pods bear nodes that are there only at certain times. `node_groups` are those of the pod's queue, where
-    a plugin minds.
+    a plugin minds. `images` are those of all containers, with tag, one for each container.
     """
 
     node_selector: tuple[tuple[str, str], ...] = ()
@@ -138,6 +112,9 @@ class PodConstraints:
     tolerations: tuple[Toleration, ...] = ()
     revocable: bool = False
     node_groups: NodeGroups | None = None
+    ports: tuple[HostPort, ...] = ()
+    company: Company | None = None
+    images: tuple[str, ...] = ()
 
     def selects(self, name: str, labels: Mapping[str, str]) -> bool:
         """Whether the node selector and the required node affinity admit the node."""

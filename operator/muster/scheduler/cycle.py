@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from muster.scheduler import companions
 from muster.scheduler.actions import ACTIONS
+from muster.scheduler.buckets import fits
 from muster.scheduler.cache import SchedulerCache
 from muster.scheduler.conf import SchedulerConfiguration, build_framework
 from muster.scheduler.explain import look_beyond_quota
@@ -21,7 +22,6 @@ from muster.scheduler.job import JobInfo
 from muster.scheduler.node import NodeInfo
 from muster.scheduler.outcome import Outcome, PodGroupStatus, QueueStatus
 from muster.scheduler.parking import Parking, Relief
-from muster.scheduler.placement import fits
 from muster.scheduler.placing import gang_key
 from muster.scheduler.reasons import Code, Wake
 from muster.scheduler.repair import (
@@ -156,7 +156,7 @@ def _claim_companions(session: Session, job: JobInfo) -> None:
             continue
         task = min(pods, key=lambda each: each.order)
         companions.drop(session.cache, job, role)
-        if node.spec is None or session.framework.judge.refusal(task.shape, node) is not None:
+        if node.spec is None or session.framework.judge.objection(task.shape, node) is not None:
             continue
         if fits(task.shape, node.idle) and session.over_capability(job.queue, task.request) is None:
             statement = session.statement()

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from muster.scheduler.buckets import Bucket
 from muster.scheduler.job import JobInfo
 from muster.scheduler.placing import Attempt, find_places, gang_key
 from muster.scheduler.queue import capability_reason
@@ -15,6 +16,9 @@ from muster.scheduler.task import Shape, TaskInfo
 
 if TYPE_CHECKING:
     from muster.scheduler.session import Session
+
+
+TAKEN_BY_MEMBERS = "node(s) taken by the gang's other members"
 
 
 def refusal_reasons(session: Session, job: JobInfo, attempt: Attempt) -> list[Reason]:
@@ -68,12 +72,12 @@ def survey_nodes(session: Session, shape: Shape) -> Reason:
     for bucket in index.filled_buckets():
         nodes = len(bucket.members)
         refused = view.refusal(bucket.make)
-        short = _short_of(shape, bucket.idle) if refused is None else []
+        if refused is not None:
+            lacking[refused] += nodes
+            continue
+        short = _short_of(shape, bucket.idle)
         if not short:
-            if refused is None:
-                refused = index.judge.refusal_now(shape, next(iter(bucket.members.values())))
-            # A node that fits now took one of the gang itself.
-            lacking[refused or "node(s) taken by the gang's other members"] += nodes
+            lacking.update(_why_not(session, shape, bucket))
             continue
         lacking[_words(short)] += nodes
         dimensions[short[0]] += nodes
@@ -92,6 +96,16 @@ def survey_nodes(session: Session, shape: Shape) -> Reason:
         wakes=(Wake.NODES,),
         more_nodes_help=True,
     )
+
+
+def _why_not(session: Session, shape: Shape, bucket: Bucket) -> Counter[str]:
+    """Why nodes that have the resources won't do: for what is there, or they took one of the gang itself."""
+    refused = session.framework.judge.refusal_now(shape, next(iter(bucket.members.values())))
+    if refused is not None or shape.plain:
+        return Counter({refused or TAKEN_BY_MEMBERS: len(bucket.members)})
+    check = session.framework.judge.check(shape, later=False)
+    noted = session.objections(shape)
+    return Counter(noted.get(name) or check(node) or TAKEN_BY_MEMBERS for name, node in bucket.members.items())
 
 
 def _short_of(shape: Shape, idle: Resources) -> list[str]:

@@ -24,7 +24,7 @@ from muster.scheduler.evictable import (
     VictimTasks,
     decide,
 )
-from muster.scheduler.placement import Judge, MakeOrder, NodeOrder, Predicate
+from muster.scheduler.judge import CheckMaker, Judge, MakeOrder, NodeOrder, Predicate, WishMaker
 from muster.scheduler.reasons import Reason
 
 if TYPE_CHECKING:
@@ -125,6 +125,8 @@ class Tier:
     outlooks: list[Outlook] = field(default_factory=list)
     node_predicates: list[Predicate] = field(default_factory=list)
     queue_standing: list[QueueStanding] = field(default_factory=list)
+    checks: list[CheckMaker] = field(default_factory=list)
+    wishes: list[WishMaker] = field(default_factory=list)
 
 
 FLAGS = {
@@ -146,6 +148,8 @@ FLAGS = {
     "preemptive": "enablePreemptive",
     "victim_tasks": "enabledVictim",
     "node_predicates": "enablePredicate",
+    "checks": "enablePredicate",
+    "wishes": "enableNodeOrder",
 }
 """The flag of each extension point; `job_valid`, `unified_evictable` and `victim_queue_order` have none (Volcano's
 rule): they are always asked. Nor has `queue_standing`: it only tells."""
@@ -196,10 +200,12 @@ class Framework:
         self.outlooks: tuple[Outlook, ...] = tuple(self._all("outlooks"))
         self._timed = [each for each in self.plugins if type(each).job_deadline is not Plugin.job_deadline]
         self.judge = Judge(
-            tuple(self._all("predicates")),
-            tuple(self._all("node_orders")),
-            tuple(self._all("make_orders")),
-            tuple(self._all("node_predicates")),
+            predicates=tuple(self._all("predicates")),
+            node_orders=tuple(self._all("node_orders")),
+            make_orders=tuple(self._all("make_orders")),
+            node_predicates=tuple(self._all("node_predicates")),
+            checks=tuple(self._all("checks")),
+            wishes=tuple(self._all("wishes")),
         )
 
     def _all(self, point: str) -> Iterator[Any]:

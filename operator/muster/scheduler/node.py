@@ -14,7 +14,7 @@ from muster.scheduler.specs import NodeSpec, TaskStatus
 from muster.scheduler.task import TaskInfo
 
 if TYPE_CHECKING:
-    from muster.scheduler.placement import Bucket
+    from muster.scheduler.buckets import Bucket
 
 _NOTHING = Resources()
 

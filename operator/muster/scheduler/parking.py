@@ -21,6 +21,7 @@ from muster.scheduler.specs import Phase
 
 if TYPE_CHECKING:
     from muster.scheduler.job import JobInfo
+    from muster.scheduler.neighbours import Selection
     from muster.scheduler.node import NodeInfo
     from muster.scheduler.task import Shape
 
@@ -45,18 +46,20 @@ class Parking:
 class Relief:
     """What got better since the last cycle.
 
-    `victims`: pods may be evicted now that could not be before. A plugin whose verdict on victims changes by itself
-    (with the time) sets it in `on_session_open`.
+    `company` are the selections whose pods came or went. `victims`: pods may be evicted now that could not be before. A
+    plugin whose verdict on victims changes by itself (with the time) sets it in `on_session_open`.
     """
 
     nodes: dict[str, NodeInfo] = field(default_factory=dict)
+    company: set[Selection] = field(default_factory=set)
     queues: set[str] = field(default_factory=set)
     cluster: bool = False
     victims: bool = False
     everything: bool = False
 
     def __bool__(self) -> bool:
-        return bool(self.everything or self.cluster or self.victims or self.queues or self.nodes)
+        better = self.everything or self.cluster or self.victims
+        return bool(better or self.queues or self.nodes or self.company)
 
 
 class Group:
@@ -160,11 +163,17 @@ class ParkingLot:
             yield from self._by_victims.values()
         for queue in relief.queues:
             yield from self._by_queue.get(queue, {}).values()
-        if relief.nodes:
+        if relief.nodes or relief.company:
             every = len(relief.nodes) > MANY_NODES
             for shapes, shelf in self._by_shapes.items():
-                if every or not shapes or any(helps(shape, relief.nodes.values()) for shape in shapes):
+                if every or not shapes or any(self._helped(shape, relief, helps) for shape in shapes):
                     yield from shelf.values()
+
+    @staticmethod
+    def _helped(shape: Shape, relief: Relief, helps: Helps) -> bool:
+        if not shape.concerns.isdisjoint(relief.company):
+            return True
+        return bool(relief.nodes) and helps(shape, relief.nodes.values())
 
     def _shelves(self, parking: Parking) -> Iterator[dict[object, Group]]:
         if Wake.QUEUE in parking.wakes:

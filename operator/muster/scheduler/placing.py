@@ -2,7 +2,8 @@
 
 Tasks are taken in order, each goes to the best node on which it fits now, else to the best on which it will fit once
 leaving pods are gone. Room only shrinks while a cycle runs, so a shape of task that found no node is not tried again,
-and a gang of the same shapes as one that was refused is refused with it (`gang_key`).
+and a gang of the same shapes as one that was refused is refused with it (`gang_key`). Only a task that looks for the
+company of others is asked once more when one of its own gang has found a place.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from muster.scheduler.reasons import Reason
 from muster.scheduler.resources import dominant_share
+from muster.scheduler.specs import TaskStatus
 from muster.scheduler.statement import Statement
 from muster.scheduler.task import TaskInfo
 
@@ -42,6 +44,13 @@ class Attempt:
     def wanting_nodes(self) -> dict[int, int]:
         """The shapes that more nodes would help, each with how many tasks of it found a place all the same."""
         return {shape: self.found.get(shape, 0) for shape in self.short}
+
+    def ask_again(self, tasks: list[TaskInfo]) -> list[TaskInfo]:
+        """The tasks that found no place but look for company, which has been placed meanwhile."""
+        hopeful = [shape for shape, task in self.short.items() if task.shape.sociable]
+        for shape in hopeful:
+            del self.short[shape]
+        return [task for task in tasks if task.shape.id in hopeful and task.status is TaskStatus.PENDING]
 
 
 def gang_key(job: JobInfo) -> object:
@@ -76,11 +85,15 @@ def place_gang(session: Session, job: JobInfo, tasks: Iterable[TaskInfo], *, quo
     """
     need = max(1, job.min_member - job.ready)
     attempt = Attempt(session.statement(), need)
-    for task in tasks:
-        place_task(session, job, task, attempt, quota=quota)
-        if attempt.placed >= need and session.job_ready(job):
-            attempt.complete = place_companions(session, job, attempt, quota=quota)
-            break
+    waiting = list(tasks)
+    while waiting:
+        before = attempt.placed + attempt.later
+        for task in waiting:
+            place_task(session, job, task, attempt, quota=quota)
+            if attempt.placed >= need and session.job_ready(job):
+                attempt.complete = place_companions(session, job, attempt, quota=quota)
+                return attempt
+        waiting = attempt.ask_again(waiting) if attempt.placed + attempt.later > before else []
     return attempt
 
 
@@ -91,12 +104,20 @@ def find_places(session: Session, job: JobInfo, tasks: list[TaskInfo], *, quota:
     not wait for ever because of that.
     """
     attempt = place_gang(session, job, tasks, quota=quota)
-    if attempt.complete or not attempt.short or attempt.denied or attempt.later or len(tasks) != attempt.need:
+    if attempt.complete or not attempt.short or attempt.denied or attempt.later:
         return attempt
     everybody = [*tasks, *job.companions_pending()]
     if len({task.shape.id for task in everybody}) < 2:
         return attempt
     attempt.statement.discard()
+    if any(not task.shape.plain for task in everybody):
+        picky_first = sorted(tasks, key=lambda task: task.shape.id not in attempt.short)
+        again = place_gang(session, job, picky_first, quota=quota)
+        if again.complete:
+            return again
+        again.statement.discard()
+    if len(tasks) != attempt.need:
+        return attempt
     if all(session.cache.index.view(task.shape).best() is not None for task in attempt.short.values()):
         packed = _pack_gang(session, job, everybody, quota=quota)
         if packed.complete:
@@ -149,6 +170,7 @@ def place_task(session: Session, job: JobInfo, task: TaskInfo, attempt: Attempt,
     node = view.best_later()
     if node is None:
         attempt.short[shape.id] = task
+        session.note_objections(shape)
         return
     attempt.statement.pipeline(task, node)
     attempt.later += 1

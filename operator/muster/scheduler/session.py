@@ -7,7 +7,7 @@ What a cycle learns about a gang that it can't place (`findings`) becomes the ga
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from muster.scheduler.explain import survey_nodes
@@ -51,6 +51,7 @@ class Session:
         self._promises: list[tuple[TaskInfo, TaskStatus, str | None]] = []
         self._possible: dict[int, bool] = {}
         self._surveyed: dict[int, Reason] = {}
+        self._objections: dict[int, dict[str, str]] = {}
 
     # --- what actions do ---
 
@@ -83,6 +84,17 @@ class Session:
             self._possible[shape.id] = known
         return known
 
+    def note_objections(self, shape: Shape) -> None:
+        """Keep why no node will do for the shape, as it is now: with the gang's other members in their places."""
+        if not shape.plain and shape.id not in self._objections:
+            check = self.framework.judge.check(shape, later=False)
+            nodes = self.cache.index.nodes_that_fit(shape)
+            self._objections[shape.id] = {node.name: why for node in nodes if (why := check(node)) is not None}
+
+    def objections(self, shape: Shape) -> Mapping[str, str]:
+        """Why nodes that have the resources were no place for the shape, by node."""
+        return self._objections.get(shape.id, {})
+
     def survey_nodes(self, shape: Shape) -> Reason:
         """What the nodes lack for a task of this shape, as it was when first asked in this cycle."""
         known = self._surveyed.get(shape.id)
@@ -107,6 +119,7 @@ class Session:
         if job is None or task.node is None:
             return
         job.shape_key = None
+        self.cache.note_company(task)
         if task.companion:
             self.cache.move(task, TaskStatus.BOUND, task.node)
             return
@@ -125,6 +138,7 @@ class Session:
         """The pod is asked to leave."""
         job = task.job
         task.evicted = before
+        self.cache.note_company(task)
         if job is not None:
             job.shape_key = None
         spec = task.spec

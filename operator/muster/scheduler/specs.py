@@ -102,12 +102,13 @@ class PodVerdict:
 class TaskSpec:
     """A pod. `request` includes `pods: 1`; `init_request` is what it needs to start (init containers counted).
 
-    `status` by volcano's table: Pending (no node), Bound (node, not yet running), Running, Releasing (deletion
+        `status` by volcano's table: Pending (no node), Bound (node, not yet running), Running, Releasing (deletion
     asked for and not yet gone), Succeeded, Failed, Unknown. `job` is `namespace/podgroup`, empty for a pod without a
-    group. `gated` means a scheduling gate other than ours. `queue` is the pod's own queue annotation, used only for a
-    pod without a group. `verdict` is what the pod says already (None: nothing of ours). Until `cooldown_until` it has
-    run too short a time to be evicted for others. `expected_runtime` is how many seconds it says it is going to run,
-    `started` since when it does; None: not said, not yet.
+    group. `labels` are what affinity and spread of pods select by. `gated` means a scheduling gate other than ours.
+    `queue` is the pod's own queue annotation, used only for a pod without a group. `verdict` is what the pod says
+    already (None: nothing of ours). Until `cooldown_until` it has run too short a time to be evicted for others.
+    `expected_runtime` is how many seconds it says it is going to run, `started` since when it does; None: not said,
+    not yet.
     """
 
     uid: str
@@ -122,6 +123,7 @@ class TaskSpec:
     status: TaskStatus = TaskStatus.PENDING
     node: str | None = None
     scheduling: PodConstraints = UNCONSTRAINED
+    labels: Mapping[str, str] = field(default_factory=dict)
     gated: bool = False
     preemptable: bool = True
     preemption_policy_never: bool = False
@@ -136,7 +138,10 @@ class TaskSpec:
 
 @dataclass(frozen=True, slots=True)
 class NodeSpec:
-    """A node. `ready` is for the reader: as in Volcano, taints decide whether a node that is not ready is used."""
+    """A node. `ready` is for the reader: as in Volcano, taints decide whether a node that is not ready is used.
+
+    `images` are the images that it has, by name with tag or digest, and their sizes in bytes.
+    """
 
     name: str
     allocatable: Resources
@@ -144,6 +149,7 @@ class NodeSpec:
     taints: tuple[Taint, ...] = ()
     unschedulable: bool = False
     ready: bool = True
+    images: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """A task: a pod as the scheduler sees it.
 
-Tasks with equal requests and equal constraints are of one `Shape`: they share feasible nodes and scores, and a gang
-is known by the shapes of its tasks.
+Tasks with equal requests and equal constraints, that the same selections of others match, are of one `Shape`: they
+share feasible nodes and scores, and a gang is known by the shapes of its tasks.
 """
 
 from __future__ import annotations
@@ -15,23 +15,57 @@ from muster.scheduler.specs import PodVerdict, TaskSpec, TaskStatus
 
 if TYPE_CHECKING:
     from muster.scheduler.job import JobInfo
+    from muster.scheduler.neighbours import Identity, Selection, Ties
 
 _INDEXED_NAME = re.compile(r"[^-]*-.*-(\d+)$")
 
-ShapeKey = tuple[ResourceKey, ResourceKey, PodConstraints]
+ShapeKey = tuple[ResourceKey, ResourceKey, PodConstraints, tuple[int, ...]]
 
 
 class Shape:
-    """What placement depends on. One object per distinct value, so that identity is equality."""
+    """What placement depends on. One object per distinct value, so that identity is equality.
 
-    __slots__ = ("best_effort", "id", "init_request", "request", "scheduling", "users")
+    `ties` is what the pod asks of its neighbours, `matched` the selections in which it is counted itself, `concerns`
+    all selections on whose pods its place can depend. A `plain` shape is judged by what makes a node and by its
+    resources alone; a `sociable` one may find a place when others find theirs. `counted` shapes change counts of
+    neighbours when they are placed.
+    """
 
-    def __init__(self, shape_id: int, request: Resources, init_request: Resources, scheduling: PodConstraints) -> None:
+    __slots__ = (
+        "best_effort",
+        "concerns",
+        "counted",
+        "id",
+        "init_request",
+        "matched",
+        "plain",
+        "request",
+        "scheduling",
+        "sociable",
+        "ties",
+        "users",
+    )
+
+    def __init__(
+        self,
+        shape_id: int,
+        request: Resources,
+        init_request: Resources,
+        scheduling: PodConstraints,
+        matched: tuple[Selection, ...] = (),
+        ties: Ties | None = None,
+    ) -> None:
         self.id = shape_id
         self.request = request
         self.init_request = _with_pods(init_request, request)
         self.scheduling = scheduling
+        self.matched = matched
+        self.ties = ties
         self.best_effort = init_request.is_empty()
+        self.plain = not (scheduling.ports or ties or matched)
+        self.sociable = ties is not None and bool(ties.affinity or ties.spread)
+        self.counted = bool(matched or (ties is not None and ties.owned))
+        self.concerns = frozenset((*matched, *(ties.selections if ties is not None else ())))
         self.users = 0
 
 
@@ -54,6 +88,7 @@ class TaskInfo:
         "assumed",
         "companion",
         "evicted",
+        "identity",
         "job",
         "node",
         "order",
@@ -63,9 +98,10 @@ class TaskInfo:
         "verdict",
     )
 
-    def __init__(self, spec: TaskSpec, shape: Shape, *, companion: bool = False) -> None:
+    def __init__(self, spec: TaskSpec, shape: Shape, identity: Identity, *, companion: bool = False) -> None:
         self.spec = spec
         self.shape = shape
+        self.identity = identity
         self.status: TaskStatus = TaskStatus.PENDING
         self.node: str | None = None
         self.job: JobInfo | None = None

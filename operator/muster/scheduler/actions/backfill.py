@@ -42,14 +42,16 @@ def _tasks(job: JobInfo) -> list[TaskInfo]:
 
 
 def _backfill_job(session: Session, job: JobInfo) -> bool:
-    """Place the job's pods; False when one that could be placed finds no node."""
+    """Place the job's pods; False when none of them found a node."""
+    decided = False
     tasks = session.sort_tasks(_tasks(job))
     while tasks:
         attempt = session.holds.place(job, partial(place_gang, session, job, tasks))
         if not attempt.complete:
             attempt.statement.discard()
             session.find(job, *refusal_reasons(session, job, attempt))
-            return False
+            break
         attempt.statement.commit()
+        decided = True
         tasks = [task for task in tasks if task.schedulable]
-    return True
+    return decided

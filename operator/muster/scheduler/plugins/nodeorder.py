@@ -8,12 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import sqrt
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from muster.scheduler.framework import ExtensionPoints, Plugin
+from muster.scheduler.images import ImageBook
+from muster.scheduler.judge import NodeWish, WishMaker
 from muster.scheduler.node import NodeInfo
-from muster.scheduler.plugins.arguments import integer, only
+from muster.scheduler.plugins.arguments import integer
+from muster.scheduler.plugins.image_locality import image_locality
+from muster.scheduler.plugins.pod_affinity import pod_affinity_score
+from muster.scheduler.plugins.topology_spread import topology_spread_score
 from muster.scheduler.task import Shape
+
+if TYPE_CHECKING:
+    from muster.scheduler.session import Session
 
 MAX_SCORE = 100
 _GPU = "nvidia.com/gpu"
@@ -105,9 +113,9 @@ class NodeOrdering(Plugin):
         "balancedresource.weight": integer,
         "nodeaffinity.weight": integer,
         "tainttoleration.weight": integer,
-        "podaffinity.weight": only(integer, 0),
-        "imagelocality.weight": only(integer, 0),
-        "podtopologyspread.weight": only(integer, 0),
+        "podaffinity.weight": integer,
+        "imagelocality.weight": integer,
+        "podtopologyspread.weight": integer,
     }
 
     def __init__(self, arguments: dict[str, Any]) -> None:
@@ -116,13 +124,25 @@ class NodeOrdering(Plugin):
         self._balanced = arguments.get("balancedresource.weight", 1)
         self._affinity = arguments.get("nodeaffinity.weight", 2)
         self._taints = arguments.get("tainttoleration.weight", 3)
+        self._company = arguments.get("podaffinity.weight", 2)
+        self._locality = arguments.get("imagelocality.weight", 1)
+        self._spread = arguments.get("podtopologyspread.weight", 2)
+        self._images = ImageBook()
 
     def register(self, points: ExtensionPoints) -> None:
         """Scores nodes by their accounts, and makes by what they are."""
         if self._least or self._most or self._balanced:
             points.add("node_orders", self._score)
-        if self._affinity or self._taints:
+        if self._affinity or self._taints or self._locality:
             points.add("make_orders", self._score_makes)
+        if self._company:
+            points.add("wishes", weighted(pod_affinity_score, self._company))
+        if self._spread:
+            points.add("wishes", weighted(topology_spread_score, self._spread))
+
+    def on_session_open(self, session: Session) -> None:
+        """Learn which nodes have which images."""
+        self._images = session.cache.index.images
 
     def _score(self, shape: Shape, node: NodeInfo) -> int:
         score = 0
@@ -137,4 +157,20 @@ class NodeOrdering(Plugin):
     def _score_makes(self, shape: Shape, nodes: Sequence[NodeInfo]) -> list[int]:
         affinity = node_affinity(shape, nodes)
         taints = taint_toleration(shape, nodes)
-        return [self._affinity * a + self._taints * t for a, t in zip(affinity, taints, strict=True)]
+        scores = [self._affinity * a + self._taints * t for a, t in zip(affinity, taints, strict=True)]
+        if self._locality and shape.scheduling.images:
+            found = image_locality(shape, nodes, self._images)
+            scores = [score + self._locality * local for score, local in zip(scores, found, strict=True)]
+        return scores
+
+
+def weighted(make: WishMaker, weight: int) -> WishMaker:
+    """The same wish, so many times as strong."""
+
+    def made(shape: Shape, later: bool) -> NodeWish | None:
+        wish = make(shape, later)
+        if wish is None:
+            return None
+        return lambda nodes: [weight * score for score in wish(nodes)]
+
+    return made
