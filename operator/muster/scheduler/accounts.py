@@ -154,10 +154,11 @@ class Accounts:
 
     def shape(self, task: TaskInfo) -> None:
         """Give the task the shape of its own constraints, of what plugins add to them, and of what selects it."""
-        spec, before, scheduling = task.spec, task.shape, task.spec.scheduling
+        spec, scheduling = task.spec, task.spec.scheduling
         for outlook in self.outlooks:
             scheduling = outlook(task, self.queues, scheduling)
         shape = self.shapes.take(spec.request, spec.init_request, scheduling, task.identity)
+        before = task.shape
         if shape is not before:
             self._count_as_neighbour(task, -1)
             task.shape = shape
