@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from muster.scheduler.constraints import UNCONSTRAINED
 from muster.scheduler.hold_plan import Hold, release
+from muster.scheduler.neighbours import Identity
 from muster.scheduler.placing import Attempt, gang_key
 from muster.scheduler.queue import parent_of
 from muster.scheduler.reasons import Code, Reason, Wake
@@ -185,7 +186,7 @@ class Holds:
 
 def _stand_in(hold: Hold, node: str, amount: Resources) -> TaskInfo:
     spec = TaskSpec(f"hold/{hold.job.key}/{node}", "", "", request=amount, init_request=amount, ours=False)
-    return TaskInfo(spec, Shape(0, amount, amount, UNCONSTRAINED))
+    return TaskInfo(spec, Shape(0, amount, amount, UNCONSTRAINED), Identity((), "", {}))
 
 
 def _counts(cache: SchedulerCache, job: JobInfo, queue: str) -> bool:
