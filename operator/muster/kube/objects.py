@@ -1,3 +1,4 @@
+# ruff: noqa: RUF012 - msgspec copies an empty default for each object; ruff knows its structs only by a base in the file
 """Kubernetes objects as they are read: typed, and holding only the fields that Muster looks at.
 
 msgspec decodes straight from the wire into these, fast, and a wrong type is refused with its path. They are for

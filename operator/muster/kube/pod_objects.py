@@ -1,3 +1,4 @@
+# ruff: noqa: RUF012 - msgspec copies an empty default for each object; ruff knows its structs only by a base in the file
 """Pods as they are read (see `muster.kube.objects`)."""
 
 from __future__ import annotations
