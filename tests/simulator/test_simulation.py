@@ -141,3 +141,13 @@ def test_a_condition_says_since_when_it_holds(simulate: Simulate) -> None:
     assert conditions[0][0]["type"] == "Unschedulable"
     assert conditions[0][0]["status"] == "True"
     assert {each[0]["lastTransitionTime"] for each in conditions} == {"2026-01-01T12:00:00Z"}
+
+
+def test_a_queue_that_can_not_be_used_says_so_and_no_other_stops(simulate: Simulate) -> None:
+    queues = [queue("a", parent="b"), queue("b", parent="a"), queue("fine")]
+    gangs = [pod_group("g", queue="a"), pod("g-w-0", "g"), pod_group("h", queue="fine"), pod("h-w-0", "h")]
+    (document,) = simulate(node("n1"), queues, gangs)
+    assert bound(document) == {"h-w-0": "n1"}
+    problems = {name: found["problem"]["class"] for name, found in document["queues"].items() if "problem" in found}
+    assert problems == {"a": "queue", "b": "queue"}
+    assert document["podGroups"]["default/g"]["reason"]["class"] == "queue"

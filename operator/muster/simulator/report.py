@@ -56,12 +56,13 @@ def _queue(queue: QueueInfo) -> dict[str, Any]:
     status = queue.published
     if status is None:
         return {"allocated": {}, "deserved": None, "share": None, "overused": None}
-    return {
+    document = {
         "allocated": quantities(status.allocated),
         "deserved": _quantities(status.deserved),
         "share": status.share,
         "overused": status.overused,
     }
+    return document if status.problem is None else {**document, "problem": reason_document(status.problem)}
 
 
 def _quantities(resources: Resources | None) -> dict[str, str] | None:

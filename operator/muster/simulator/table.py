@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 Row = Sequence[str]
@@ -18,6 +18,7 @@ def cycle_tables(document: Mapping[str, Any]) -> str:
         ),
         _table(("WAITS FOR ROOM ON", "POD"), [(each["node"], each["pod"]) for each in document["pipelined"]]),
         _table(("PODGROUP", "PHASE", "WAITS BECAUSE"), map(_pod_group, document["podGroups"].items())),
+        _table(("QUEUE", "CAN'T BE USED BECAUSE"), list(_problems(document["queues"]))),
         _table(("QUEUE", "ALLOCATED", "DESERVED", "SHARE", "OVERUSED"), map(_queue, document["queues"].items())),
     ]
     return "\n\n".join(table for table in tables if table)
@@ -27,6 +28,13 @@ def _pod_group(entry: tuple[str, Mapping[str, Any]]) -> Row:
     key, group = entry
     reason = group["reason"]
     return (key, group["phase"] or "none", f"{reason['code']}: {reason['message']}" if reason else "-")
+
+
+def _problems(queues: Mapping[str, Mapping[str, Any]]) -> Iterator[Row]:
+    for name, queue in queues.items():
+        problem = queue.get("problem")
+        if problem is not None:
+            yield name, f"{problem['code']}: {problem['message']}"
 
 
 def _queue(entry: tuple[str, Mapping[str, Any]]) -> Row:
