@@ -78,6 +78,26 @@ def test_the_run_time_of_a_pod_counts_from_its_binding(simulate: Simulate) -> No
     assert [phases(each)["g"] for each in documents] == ["Inqueue", "Running", "Completed", "Completed"]
 
 
+def test_the_run_time_of_a_pod_group_holds_for_its_pods(simulate: Simulate) -> None:
+    group = pod_group("g", 2)
+    group["metadata"]["annotations"] = {"muster.dev/expected-runtime": "20s"}
+    members = [pod("g-w-0", "g"), pod("g-w-1", "g", runtime="10s")]
+    documents = simulate(node("n1", cpu=2), group, members, *gang("next", 1), cycles=4)
+    assert [sorted(bound(each)) for each in documents] == [["g-w-0", "g-w-1"], ["next-w-0"], [], []]
+    assert [phases(each)["g"] for each in documents] == ["Inqueue", "Running", "Completed", "Completed"]
+
+
+def test_pods_of_others_end_too(simulate: Simulate) -> None:
+    theirs = pod("x", cpu=4, node="n1", scheduler="default-scheduler", runtime="10s")
+    documents = simulate(node("n1"), theirs, gang("g", 2), cycles=2)
+    assert [len(each["bindings"]) for each in documents] == [0, 2]
+
+
+def test_a_reason_says_how_long_the_gang_has_waited(simulate: Simulate) -> None:
+    documents = simulate(node("n1", cpu=1), gang("g", 2), cycles=3)
+    assert [each["podGroups"]["default/g"]["reason"]["waited"] for each in documents] == [0, 10, 20]
+
+
 def test_the_order_of_documents_decides_nothing(simulate: Simulate) -> None:
     objects = [node("n1", cpu=3), node("n2", cpu=3), *gang("a", 2, 2), *gang("b", 2, 2), queue("q"), pod("single")]
     assert simulate(*objects, cycles=3) == simulate(*reversed(objects), cycles=3)

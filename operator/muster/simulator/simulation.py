@@ -48,14 +48,20 @@ class Simulation:
 
     def __post_init__(self) -> None:
         self.now = self.pace.now
-        for uid, pod in self.model.pods.items():
+        for uid, pod in list(self.model.pods.items()):
             if pod.metadata.deletion_timestamp is not None:
                 self._leaving[uid] = self.pace.grace
             elif pod.spec.node_name is not None and pod.status.phase in (None, "Pending"):
                 self._starting[uid] = pod.spec.node_name
-            elif pod.status.phase == "Running":
-                started = pod.status.start_time or pod.metadata.creation_timestamp
-                self._note_end(uid, unix_seconds(started) if started else self.now)
+            elif pod.status.phase == "Running" and self._runtime(uid) is not None:
+                self._resume(uid, pod)
+
+    def _resume(self, uid: str, pod: Pod) -> None:
+        """A pod runs already; where nothing says since when, it is since it was made, or else since now."""
+        started = pod.status.start_time or pod.metadata.creation_timestamp or rfc3339(self.now)
+        if pod.status.start_time is None:
+            self.model.set_pod(_changed(pod, status=_changed(pod.status, start_time=started)))
+        self._note_end(uid, unix_seconds(started))
 
     def cycle(self) -> Outcome:
         """Decide."""
@@ -96,10 +102,15 @@ class Simulation:
         self._starting.clear()
 
     def _note_end(self, uid: str, started: float) -> None:
-        task = self.model.cache.tasks.get(uid)
-        runtime = task.spec.expected_runtime if task is not None else None
+        runtime = self._runtime(uid)
         if runtime is not None:
             heapq.heappush(self._ends, (started + runtime, uid))
+
+    def _runtime(self, uid: str) -> float | None:
+        task = self.model.cache.tasks.get(uid)
+        if task is None:
+            return None
+        return task.job.runtime_of(task) if task.job is not None else task.spec.expected_runtime
 
     def _let_end(self) -> None:
         while self._ends and self._ends[0][0] <= self.now:
