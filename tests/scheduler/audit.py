@@ -61,6 +61,7 @@ def _audit_job(job: JobInfo) -> None:
     pending = [task for task in tasks if task.status is TaskStatus.PENDING]
     assert set(job.pending) == {task.uid for task in pending if not task.companion}, job.key
     assert job.allocated == requests(task for task in tasks if task.status.charged), job.key
+    assert job.requested == requests(job.tasks.values()), job.key
     assert job.gated == requests(task for task in pending if task.spec.gated), job.key
     assert all(task.job is job for task in tasks), job.key
 

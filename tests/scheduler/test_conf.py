@@ -41,7 +41,21 @@ def with_plugin(**plugin: Any) -> dict[str, Any]:
         (with_plugin(), "tiers[0].plugins[1].name", "None"),
         (with_plugin(name="gang", enableJobOder=True), "tiers[0].plugins[1].enableJobOder", "not known"),
         (with_plugin(name="gang", enableJobOrder="yes"), "tiers[0].plugins[1].enableJobOrder", "true or false"),
-        (with_plugin(name="drf", enableHierarchy=True), "tiers[0].plugins[1].enableHierarchy", "hierarchical"),
+        (
+            document(tiers=[{"plugins": [{"name": "drf", "enableHierarchy": True}, {"name": "proportion"}]}]),
+            "tiers[0].plugins[0].enableHierarchy",
+            "proportion",
+        ),
+        (
+            with_plugin(name="capacity", arguments={"ancestorReclaimLevel": "one"}),
+            "tiers[0].plugins[1].arguments.ancestorReclaimLevel",
+            "whole number",
+        ),
+        (
+            with_plugin(name="capacity", arguments={"capacity.DynamicResourceAllocationEnable": True}),
+            "tiers[0].plugins[1].arguments.capacity.DynamicResourceAllocationEnable",
+            "not supported yet",
+        ),
         (
             with_plugin(name="overcommit", arguments={"overcommit-factor": "much"}),
             "tiers[0].plugins[1].arguments.overcommit-factor",
@@ -172,6 +186,11 @@ def test_a_configuration_is_read_whole() -> None:
     assert loaded.tiers[0][0].flags == {"enablePreemptable": False}
     assert loaded.tiers[1][0].arguments == {"overcommit-factor": Fraction(6, 5)}
     assert loaded.arguments == {"allocate": {"predicateErrorCacheEnable": False}}
+
+
+def test_hierarchical_drf_and_proportion_may_stand_in_different_tiers() -> None:
+    tiers = [{"plugins": [{"name": "drf", "enableHierarchy": True}]}, {"plugins": [{"name": "proportion"}]}]
+    assert load_configuration(document(tiers=tiers)).tiers[0][0].flags == {"enableHierarchy": True}
 
 
 def test_the_default_is_the_one_volcano_compiles_in() -> None:

@@ -57,7 +57,8 @@ def assert_nothing_is_overcommitted(
         for dimension in added.dimensions():
             # What a pod of ours does not ask for it can't exceed, whatever others have done there.
             assert not added.get(dimension) or used.get(dimension) <= node.allocatable.get(dimension), name
-    tree = any(option.flags.get("enableHierarchy") for tier in configuration.tiers for option in tier)
+    options = [option for tier in configuration.tiers for option in tier if option.name == "capacity"]
+    tree = any(option.flags.get("enableHierarchy") for option in options)
     for queue in cache.queues.values():
         # In a hierarchy a cap holds for all queues below, too.
         within = [each for each in cache.queues.values() if each is queue or (tree and queue in each.above)]

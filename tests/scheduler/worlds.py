@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from muster.scheduler.conf import DEFAULT, SchedulerConfiguration
 from muster.scheduler.constraints import PodConstraints, Taint, Toleration
 from muster.scheduler.outcome import Outcome
-from muster.scheduler.specs import PodGroupSpec, PriorityClassSpec, TaskSpec, TaskStatus
+from muster.scheduler.resources import Resources
+from muster.scheduler.specs import PodGroupSpec, PriorityClassSpec, QueueSpec, TaskSpec, TaskStatus
 from muster.testing import EPOCH, Cluster, Spec, companion, configuration, dated, node, pod, pod_group, queue, resources
 from muster.testing_company import constraints, far, near, ports, rather, spread
 
@@ -19,6 +20,7 @@ CONFIGURATIONS = (
     configuration("allocate, backfill", ["gang"], ["predicates"]),
     configuration("enqueue, allocate", ["drf"], ["proportion", "nodeorder"]),
     configuration("enqueue, allocate, backfill", ["priority", "gang"], ["predicates", "capacity"]),
+    configuration("allocate", ["gang", {"name": "drf", "enableHierarchy": True}], ["predicates"]),
     configuration(
         "enqueue, allocate", ["gang"], ["predicates", {"name": "capacity", "enableHierarchy": True}, "nodeorder"]
     ),
@@ -63,6 +65,21 @@ def queue_specs(draw: st.DrawFn, name: str, others: list[str]) -> Spec:
     # Mostly a proper tree; now and then a queue below itself, in a circle, or below nothing.
     parent = draw(st.sampled_from(("", "", *others, *others)))
     parent = draw(st.sampled_from((*[parent] * 9, "nowhere", name)))
+    path = ("root", *draw(st.lists(st.sampled_from("xy"), max_size=1)), name)
+    return replace(
+        _queue(draw, name, amounts, guarantee, parent),
+        hierarchy=draw(st.sampled_from(((), path, path))),
+        hierarchy_weights=draw(st.sampled_from(((), (1.0, 2.0, 3.0)))),
+    )
+
+
+def _queue(
+    draw: st.DrawFn,
+    name: str,
+    amounts: st.SearchStrategy[Resources | None],
+    guarantee: Resources | None,
+    parent: str,
+) -> QueueSpec:
     return queue(
         name,
         draw(st.integers(1, 3)),

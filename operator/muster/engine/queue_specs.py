@@ -30,8 +30,28 @@ def queue_spec(queue: objects.Queue) -> QueueSpec:
         creation=unix_seconds(queue.metadata.creation_timestamp),
         node_groups=_node_groups(spec.affinity),
         starvation_timeout=stated_duration(queue, wire_keys.STARVATION_TIMEOUT),
+        hierarchy=_path(queue.metadata.annotations.get(wire_keys.HIERARCHY, "")),
+        hierarchy_weights=_weights(queue.metadata.annotations.get(wire_keys.HIERARCHY_WEIGHTS, "")),
         allocated=None if status.allocated is None else resources(amounts(status.allocated, "status.allocated")),
     )
+
+
+def _path(text: str) -> tuple[str, ...]:
+    """`root/sci/dev` as its names."""
+    return tuple(text.split("/")) if text else ()
+
+
+def _weights(text: str) -> tuple[float, ...]:
+    """`100/50` as numbers; what is no number, or is below 1, counts as 1 (Volcano's rule)."""
+    return tuple(_weight(part) for part in text.split("/")) if text else ()
+
+
+def _weight(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        return 1.0
+    return value if 1.0 <= value < float("inf") else 1.0
 
 
 def _node_groups(affinity: objects.QueueAffinity | None) -> NodeGroups | None:

@@ -21,6 +21,10 @@ MAX_UNAVAILABLE: Final = "volcano.sh/jdb-max-unavailable"
 """On a PodGroup: its disruption budget, a number or a percentage."""
 SLA_WAITING_TIME: Final = ("volcano.sh/sla-waiting-time", "sla-waiting-time")
 """On a PodGroup: how long it may wait, as a Go duration; the first that can be read holds."""
+HIERARCHY: Final = "volcano.sh/hierarchy"
+"""On a Queue: its path in the tree of hierarchical drf, `root/sci/dev`."""
+HIERARCHY_WEIGHTS: Final = "volcano.sh/hierarchy-weights"
+"""On a Queue: what each step of that path weighs, `1/2/3`."""
 
 COMPANIONS: Final = "muster.dev/companions"
 """On a PodGroup: the pods that it will need later, as JSON: [{"role": ..., "podSpec": {...}}]."""

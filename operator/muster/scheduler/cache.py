@@ -156,6 +156,7 @@ class SchedulerCache(Accounts):
         task.status, task.node = status, node
         if task.job is not None:
             task.job.tasks[task.uid] = task
+            task.job.requested.add(task.request)
             task.job.account(task, 1)
         self.occupy(task, 1)
 
@@ -165,6 +166,7 @@ class SchedulerCache(Accounts):
         if job is not None:
             job.account(task, -1)
             job.tasks.pop(task.uid, None)
+            job.requested.sub(task.request)
             self.touch(job)
         self.dismiss(task)
 

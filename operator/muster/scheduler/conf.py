@@ -169,6 +169,12 @@ def _check_names(options: list[PluginOption], path: str) -> None:
     for name in names:
         if names.count(name) > 1:
             raise ConfigurationError(f"{path}.plugins", f"plugin {name!r} is named twice")
+    for index, option in enumerate(options):
+        if option.name == "drf" and option.flags.get("enableHierarchy") and "proportion" in names:
+            raise ConfigurationError(
+                f"{path}.plugins[{index}].enableHierarchy",
+                "hierarchical drf and proportion both order queues and exclude each other in one tier",
+            )
 
 
 def _plugin(value: object, path: str, installed: PluginLoaders) -> PluginOption:
@@ -176,8 +182,6 @@ def _plugin(value: object, path: str, installed: PluginLoaders) -> PluginOption:
     name = body.get("name")
     make = _find_plugin(name, f"{path}.name", installed)
     flags = {key: _flag(body[key], f"{path}.{key}") for key in body if key in FLAGS}
-    if flags.get("enableHierarchy") and name == "drf":
-        raise ConfigurationError(f"{path}.enableHierarchy", "hierarchical drf is not supported yet")
     path = f"{path}.arguments"
     arguments = _arguments(
         _mapping(body.get("arguments") or {}, path, None), make.arguments, path, make.argument_prefixes

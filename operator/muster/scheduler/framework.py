@@ -183,6 +183,7 @@ class Framework:
 
     def __init__(self, tiers: list[list[tuple[Plugin, dict[str, bool]]]]) -> None:
         self.plugins = [plugin for tier in tiers for plugin, _ in tier]
+        self.queues_share_branches = any(flags.get("enableHierarchy", False) for tier in tiers for _, flags in tier)
         self.hierarchical = any(
             plugin.bounds_tree and flags.get("enableHierarchy", False) for tier in tiers for plugin, flags in tier
         )

@@ -28,6 +28,9 @@ _NOTHING = Resources()
 class JobInfo:
     """Accounts and state of one gang. Changed only by the cache and the cycle.
 
+    `allocated` is what its charged tasks use, `gated` what those ask for that others hold back, `requested` what all
+    its pods ask for; `version` counts changes of accounts.
+
     `held_min` is the minimum that the gang met last: below it the gang is broken. `inqueue_since` is when it was
     admitted, `reservation_expired` that it gave its reservation back (P7), `never` why it can't be placed at all,
     `wait` since when it waits.
@@ -55,6 +58,7 @@ class JobInfo:
         "published",
         "queue",
         "reason",
+        "requested",
         "reservation_expired",
         "role_counts",
         "shape_key",
@@ -62,6 +66,7 @@ class JobInfo:
         "synthetic",
         "tasks",
         "wait",
+        "version",
         "wanting_nodes",
     )
 
@@ -77,6 +82,8 @@ class JobInfo:
         self.companion_roles: frozenset[str] = frozenset()
         self.allocated = Resources()
         self.gated = Resources()
+        self.requested = Resources()
+        self.version = 0
         self.contribution: Contribution = NO_CONTRIBUTION
         self.shape_key: object = None
         self._clear_counts()
@@ -236,6 +243,8 @@ class JobInfo:
             self.counts[status.index] += sign
             self._role_counts_of(task.spec.role)[status.index] += sign
         change = Resources.add if sign > 0 else Resources.sub
+        self.version += 1
+        self.queue.version += 1
         request = task.spec.request
         if status.charged:
             change(self.allocated, request)

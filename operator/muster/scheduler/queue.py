@@ -58,7 +58,7 @@ class QueueInfo:
 
     `allocated`: charged tasks of its jobs. `releasing`: its tasks that are leaving. `pending`: tasks that could be
     placed. `inqueue`: reserved for admitted jobs, above what they use already. `elastic`: what jobs use above their
-    minimum. `deserved`: set by a plugin, None without one.
+    minimum. `deserved`: set by a plugin, None without one. `version` counts changes of `allocated` and `pending`.
 
     What follows is worked out by `hierarchy.link`: `above` (nearest first) and `children` are the queues next to it in
     the tree, `lineage` its own name and those above, `levels` the queue and those above whose caps bind it in a
@@ -86,6 +86,7 @@ class QueueInfo:
         "releasing",
         "spec",
         "subtree",
+        "version",
     )
 
     def __init__(self, name: str) -> None:
@@ -99,6 +100,7 @@ class QueueInfo:
         self.elastic = Resources()
         self.deserved: Resources | None = None
         self.published: QueueStatus | None = None
+        self.version = 0
         self.above: tuple[QueueInfo, ...] = ()
         self.children: tuple[QueueInfo, ...] = ()
         self.lineage: tuple[str, ...] = (name,)

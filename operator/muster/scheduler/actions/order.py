@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 class TurnOrder:
     """Pops the next queue, and from a queue its next job. What was popped comes back only by `push`.
 
-    An order is looked up when a queue or job is pushed: meanwhile only what was popped can have changed.
+    An order is looked up when a queue or job is pushed: meanwhile only what was popped can have changed. Where queues
+    stand for branches of a tree, what one gets changes the place of its neighbours, too: then all are compared anew.
     """
 
     def __init__(self, session: Session, jobs: Iterable[JobInfo]) -> None:
@@ -35,6 +36,10 @@ class TurnOrder:
         """The queue whose turn it is."""
         if not self._queues:
             return None
+        if self._session.framework.queues_share_branches:
+            first = min(self._queues)
+            self._queues.remove(first)
+            return first.queue
         return heappop(self._queues).queue
 
     def next_job(self, queue: QueueInfo) -> JobInfo | None:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from muster.scheduler.framework import ExtensionPoints, Plugin
+from muster.scheduler.plugins.hdrf import ShareTree
 from muster.scheduler.resources import Resources, dominant_share
 
 if TYPE_CHECKING:
@@ -26,14 +27,43 @@ def _job_share(session: Session, job: JobInfo) -> float:
 
 
 class DominantResourceFairness(Plugin):
-    """Volcano's `drf`, flat (enableHierarchy is refused when the configuration is read)."""
+    """Volcano's `drf`; with `enableHierarchy` it orders queues, too."""
 
     name: ClassVar[str] = "drf"
+
+    def __init__(self, arguments: dict[str, object]) -> None:
+        super().__init__(arguments)
+        self._tree: ShareTree | None = None
+        self._made_for: object = None
 
     def register(self, points: ExtensionPoints) -> None:
         """Orders jobs; a job makes room for one whose share stays no larger than its own even so."""
         points.add("job_order", _job_share)
         points.add("preemptable", _larger_share)
+        if points.flag("enableHierarchy", default=False):
+            points.add("queue_order", lambda session, left, right: self._shares(session).compare(left, right))
+            points.add("reclaimable", self._poorer_branch)
+
+    def _shares(self, session: Session) -> ShareTree:
+        """The tree of the queues, made anew when those or the cluster have changed."""
+        cache = session.cache
+        made_for = (cache.total.key(), cache.tree_version)
+        if self._tree is None or made_for != self._made_for:
+            self._tree, self._made_for = ShareTree(cache), made_for
+        return self._tree
+
+    def _poorer_branch(
+        self, session: Session, reclaimer: TaskInfo, candidates: Sequence[TaskInfo]
+    ) -> Sequence[TaskInfo] | None:
+        """Tasks whose queue would still come after the reclaimer's had it given this task up (each for itself)."""
+        job, tree = reclaimer.job, self._shares(session)
+        if job is None:
+            return None
+        return [
+            task
+            for task in candidates
+            if task.job is not None and tree.gives_back(job, reclaimer.request, task.job, task.request)
+        ]
 
 
 def _larger_share(session: Session, preemptor: TaskInfo, candidates: Sequence[TaskInfo]) -> list[TaskInfo]:
