@@ -22,6 +22,8 @@ GATE = "muster.dev/gang"
 UNSCHEDULABLE = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "no room"}
 GATED = {"type": "PodScheduled", "status": "False", "reason": "SchedulingGated"}
 
+QUEUE_GATE = "scheduling.volcano.sh/queue-allocation-gate"
+
 
 def translated(given: Pod) -> TaskSpec | None:
     return task_spec(given, scheduler_names=("muster", "volcano"), gate=GATE)
@@ -100,6 +102,10 @@ FIELDS: dict[str, tuple[Pod, str, Any]] = {
     "priority: bad annotation": (pod(priority=7, annotations={"volcano.sh/task-priority": "high"}), "priority", 7),
     "our gate alone does not hold it back": (pod(gates=(GATE,)), "gated", False),
     "another's gate does": (pod(gates=(GATE, "example.com/quota")), "gated", True),
+    "Volcano's gate does": (pod(gates=(GATE, QUEUE_GATE)), "gated", True),
+    "Volcano's gate by request does not": (pod(gates=(QUEUE_GATE,), annotations={QUEUE_GATE: "true"}), "gated", False),
+    "it does for any other word": (pod(gates=(QUEUE_GATE,), annotations={QUEUE_GATE: "yes"}), "gated", True),
+    "nor if it is not alone": (pod(gates=(QUEUE_GATE, "x/y"), annotations={QUEUE_GATE: "true"}), "gated", True),
     "preemptable by default": (pod(), "preemptable", True),
     "not preemptable": (pod(annotations={"volcano.sh/preemptable": "false"}), "preemptable", False),
     "preemptable by label": (pod(labels={"volcano.sh/preemptable": "T"}), "preemptable", True),

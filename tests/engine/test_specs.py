@@ -218,14 +218,40 @@ BAD_QUEUES: dict[str, dict[str, Any]] = {
     "spec.capability[cpu]": {"capability": {"cpu": "all"}},
     "spec.guarantee.resource[cpu]": {"guarantee": {"resource": {"cpu": "-1"}}},
     "spec.deserved[memory]": {"deserved": {"memory": "1GB/s"}},
+    "spec.weight": {"weight": -1},
 }
 
 
 @pytest.mark.parametrize(("path", "spec"), BAD_QUEUES.items())
-def test_a_queue_with_an_amount_that_is_none_is_refused_by_its_field(path: str, spec: dict[str, Any]) -> None:
-    with pytest.raises(TranslationError) as caught:
-        queue_spec(queue(spec))
-    assert caught.value.path == path
+def test_a_queue_with_an_amount_that_is_none_has_that_field_as_its_problem(path: str, spec: dict[str, Any]) -> None:
+    found = queue_spec(queue(spec))
+    assert found.problem.startswith(f"{path}: ")
+    assert (found.capability, found.guarantee, found.deserved) == (Resources(), Resources(), Resources())
+
+
+def test_a_status_of_a_queue_that_can_not_be_read_says_nothing() -> None:
+    found = queue_spec(queue({}, {"allocated": {"cpu": "much"}}))
+    assert (found.allocated, found.problem) == (None, "")
+
+
+HIERARCHIES: dict[str, tuple[dict[str, str], tuple[str, ...], tuple[float, ...]]] = {
+    "none": ({}, (), ()),
+    "path and weights": (
+        {"volcano.sh/hierarchy": "root/a/b", "volcano.sh/hierarchy-weights": "1/2/3.5"},
+        ("root", "a", "b"),
+        (1.0, 2.0, 3.5),
+    ),
+    "weights that are none": ({"volcano.sh/hierarchy-weights": "0/-1/x/nan/inf"}, (), (1.0, 1.0, 1.0, 1.0, 1.0)),
+}
+
+
+@pytest.mark.parametrize(("annotations", "path", "weights"), HIERARCHIES.values(), ids=HIERARCHIES.keys())
+def test_a_queue_says_its_place_in_the_tree(
+    annotations: dict[str, str], path: tuple[str, ...], weights: tuple[float, ...]
+) -> None:
+    given = msgspec.convert({"metadata": {"name": "q", "annotations": annotations}}, type=Queue)
+    found = queue_spec(given)
+    assert (found.hierarchy, found.hierarchy_weights) == (path, weights)
 
 
 def test_a_priority_class_is_its_value() -> None:

@@ -11,6 +11,8 @@ import pytest
 from muster.engine.pod_status import PodConditionWriter, pod_condition_patch
 from muster.engine.queue_status import queue_patch
 from muster.kube.objects import Pod, Queue
+from muster.scheduler.outcome import QueueStatus
+from muster.scheduler.reasons import Code, Reason
 from muster.scheduler.resources import Resources
 from muster.scheduler.specs import PodVerdict
 from tests.engine.manual_clock import ManualClock, settle
@@ -39,7 +41,7 @@ SILENT: dict[str, tuple[Queue, Resources]] = {
 
 @pytest.mark.parametrize(("shown", "allocated"), SILENT.values(), ids=SILENT.keys())
 def test_a_queue_that_says_what_it_uses_is_not_written(shown: Queue, allocated: Resources) -> None:
-    assert queue_patch(shown, allocated) is None
+    assert queue_patch(shown, QueueStatus(allocated), NOW) is None
 
 
 WRITTEN: dict[str, tuple[Queue, Resources, dict[str, str | None]]] = {
@@ -51,7 +53,38 @@ WRITTEN: dict[str, tuple[Queue, Resources, dict[str, str | None]]] = {
 
 @pytest.mark.parametrize(("shown", "allocated", "text"), WRITTEN.values(), ids=WRITTEN.keys())
 def test_a_queue_says_exactly_what_it_uses(shown: Queue, allocated: Resources, text: dict[str, str | None]) -> None:
-    assert queue_patch(shown, allocated) == {"metadata": {"uid": "u"}, "status": {"allocated": text}}
+    assert queue_patch(shown, QueueStatus(allocated), NOW) == {"metadata": {"uid": "u"}, "status": {"allocated": text}}
+
+
+PROBLEM = Reason(Code.QUEUE_BROKEN, queue="p", detail="it is its own parent")
+BROKEN = {
+    "type": "Broken",
+    "status": "True",
+    "reason": "QueueBroken",
+    "message": "queue p can't be used: it is its own parent",
+    "lastTransitionTime": NOW_TEXT,
+}
+MENDED = {"type": "Broken", "status": "False", "lastTransitionTime": NOW_TEXT}
+OTHER = {"type": "Audited", "status": "True"}
+EARLIER = {**BROKEN, "lastTransitionTime": BEFORE}
+
+VERDICTS: dict[str, tuple[list[dict[str, Any]], Reason | None, list[dict[str, Any]] | None]] = {
+    "never wrong": ([], None, None),
+    "wrong": ([OTHER], PROBLEM, [OTHER, BROKEN]),
+    "still wrong": ([EARLIER], PROBLEM, None),
+    "wrong in another way": ([{**EARLIER, "message": "x"}], PROBLEM, [EARLIER]),
+    "mended": ([EARLIER, OTHER], None, [MENDED, OTHER]),
+    "mended before": ([{**MENDED, "lastTransitionTime": BEFORE}], None, None),
+}
+
+
+@pytest.mark.parametrize(("shown", "problem", "written"), VERDICTS.values(), ids=VERDICTS.keys())
+def test_a_queue_says_what_is_wrong_with_it(
+    shown: list[dict[str, Any]], problem: Reason | None, written: list[dict[str, Any]] | None
+) -> None:
+    given = msgspec.convert({"metadata": {"name": "q", "uid": "u"}, "status": {"conditions": shown}}, type=Queue)
+    patch = queue_patch(given, QueueStatus(Resources(), problem=problem), NOW)
+    assert patch == (None if written is None else {"metadata": {"uid": "u"}, "status": {"conditions": written}})
 
 
 def saying(reason: str, message: str, *, gates: tuple[str, ...] = ()) -> Pod:

@@ -7,6 +7,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
+from muster.api.conditions import Condition
 from muster.api.fieldtypes import Int32, ResourceList
 from muster.api.metadata import ObjectMeta
 from muster.api.model import Model, Resource
@@ -75,9 +76,13 @@ class Reservation(Model):
 
 
 class QueueStatus(Model):
-    """The state and what is used. The counts of PodGroups are Volcano's; nothing keeps them current."""
+    """The state and what is used. The counts of PodGroups are Volcano's; nothing keeps them current.
+
+    `conditions` are Muster's: `Broken` says why a queue can't be used.
+    """
 
     state: str | None = None
+    conditions: list[Condition] | None = None
     unknown: Int32 | None = None
     pending: Int32 | None = None
     running: Int32 | None = None

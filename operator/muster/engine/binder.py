@@ -1,10 +1,11 @@
 """Posts bindings.
 
-For each pod of a decision: take our scheduling gate away, then POST the binding, both only if the pod still has the UID
-that was decided about. Gates of others are never touched, and a pod without ours is only bound. After every answer that
-is not a clear yes the pod is read, and what is there is believed: a binding that landed though its answer was lost is a
-success, a pod that is gone or bound elsewhere is left to the watch. A pod that can't be bound is handed back to the
-model (`failed`) only once a read has shown it unbound, so that its place is never given away while it might hold it.
+For each pod of a decision: take our scheduling gates away, then POST the binding, both only if the pod still has the
+UID that was decided about. Gates of others are never touched, and a pod without ours is only bound. After every
+answer that is not a clear yes the pod is read, and what is there is believed: a binding that landed though its answer
+was lost is a success, a pod that is gone or bound elsewhere is left to the watch. A pod that can't be bound is handed
+back to the model (`failed`) only once a read has shown it unbound, so that its place is never given away while it
+might hold it.
 
 A pod whose bindings fail one after the other is tried after growing pauses, wherever the scheduler wants it next.
 
@@ -18,10 +19,11 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, Final
+from typing import Final
 
 from muster.engine.backoff import Backoff
 from muster.engine.clock import Clock
+from muster.engine.gates import gate_removal
 from muster.kube.client import ApiClient, PatchKind
 from muster.kube.errors import ApiError, Forbidden, Invalid, NotFound, TooManyRequests
 from muster.kube.informer import Informer
@@ -195,19 +197,6 @@ class Binder:
             return Landing.UNKNOWN
         self._pods.record(pod)
         return judge(pod, binding, error)
-
-
-def gate_removal(pod: Pod, gate: str) -> list[dict[str, Any]] | None:
-    """A JSON patch that takes `gate` away from this very pod (UID) at its place in the list; None without that gate."""
-    for index, found in enumerate(pod.spec.scheduling_gates):
-        if found.name == gate:
-            path = f"/spec/schedulingGates/{index}"
-            return [
-                {"op": "test", "path": "/metadata/uid", "value": pod.metadata.uid},
-                {"op": "test", "path": f"{path}/name", "value": gate},
-                {"op": "remove", "path": path},
-            ]
-    return None
 
 
 def judge(pod: Pod, binding: Binding, error: ApiError | None) -> Landing:

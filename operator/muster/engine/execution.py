@@ -21,11 +21,14 @@ from muster.engine.mirror import EngineInformers, Mirror
 from muster.engine.pod_status import PodConditionWriter
 from muster.engine.podgroup_status import PodGroupWriter
 from muster.engine.queue_status import QueueWriter
+from muster.engine.references import reference
 from muster.kube.client import ApiClient
 from muster.kube.events import EventRecorder, ObjectReference
+from muster.kube.resource import QUEUES
 from muster.scheduler.cache import SchedulerCache
 from muster.scheduler.cycle import run_cycle
 from muster.scheduler.outcome import Binding, Eviction, Outcome
+from muster.scheduler.reasons import describe
 
 logger = logging.getLogger(__name__)
 
@@ -117,6 +120,7 @@ class Execution:
     def _carry_out(self, outcome: Outcome) -> None:
         self.pod_groups.update(outcome.pod_groups)
         self.queues.update(outcome.queues)
+        self._complain_of_queues(outcome)
         self.pod_conditions.update(outcome.pods)
         self.evictor.post(outcome.evictions)
         gangs: defaultdict[str, list[Binding]] = defaultdict(list)
@@ -126,6 +130,14 @@ class Execution:
             # The nodes held for companions must outlive us before anything of the gang is irrevocable.
             held = self.pod_groups.holds_back(job)
             self.binder.post(bindings, after=partial(self.pod_groups.written, job) if held else None)
+
+    def _complain_of_queues(self, outcome: Outcome) -> None:
+        for name, status in outcome.queues.items():
+            shown = self._informers.queues.get(None, name)
+            if status.problem is not None and shown is not None:
+                about = reference(QUEUES, shown.metadata)
+                text = describe(status.problem)
+                self._recorder.event(about, "Warning", status.problem.code.value, text, "Scheduling")
 
     def _on_bound(self, binding: Binding) -> None:
         about = ObjectReference("v1", "Pod", binding.namespace, binding.pod, binding.task_uid)

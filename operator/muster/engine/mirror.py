@@ -90,7 +90,7 @@ class Mirror:
             matters=pod_group_matters,
         )
         self._queues: Reflection[Queue, QueueSpec] = Reflection(
-            QUEUES, listener, queue_spec, cache.set_queue, cache.remove_queue, matters=queue_matters
+            QUEUES, listener, self._translate_queue, cache.set_queue, cache.remove_queue, matters=queue_matters
         )
         self._priority_classes: Reflection[PriorityClass, PriorityClassSpec] = Reflection(
             PRIORITYCLASSES, listener, priority_class_spec, cache.set_priority_class, cache.remove_priority_class
@@ -139,6 +139,12 @@ class Mirror:
         spec = pod_group_spec(group)
         if spec.problem:
             self._warn(reference(PODGROUPS, group.metadata), spec.problem)
+        return spec
+
+    def _translate_queue(self, queue: Queue) -> QueueSpec:
+        spec = queue_spec(queue)
+        if spec.problem:
+            self._warn(reference(QUEUES, queue.metadata), spec.problem)
         return spec
 
     def _complain(self, resource: Resource, found: ApiObject, error: TranslationError) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Collection
 
 from muster.engine import wire_keys
 from muster.engine.amounts import resources
+from muster.engine.gates import held_by_others
 from muster.engine.notes import stated_duration, stated_time
 from muster.engine.pod_constraints import pod_constraints
 from muster.engine.pod_requests import pod_requests
@@ -52,7 +53,7 @@ def task_spec(pod: Pod, *, scheduler_names: Collection[str], gate: str) -> TaskS
             pod.spec, namespace=namespace, labels=pod.metadata.labels, revocable=is_revocable(pod)
         ),
         labels=pod.metadata.labels,
-        gated=any(each.name != gate for each in pod.spec.scheduling_gates),
+        gated=held_by_others(pod, gate),
         preemptable=is_preemptable(pod),
         preemption_policy_never=pod.spec.preemption_policy == "Never",
         ours=ours,

@@ -3,26 +3,38 @@
 from __future__ import annotations
 
 from muster.engine import wire_keys
-from muster.engine.amounts import amounts, resources
+from muster.engine.amounts import TranslationError, amounts, resources
 from muster.engine.notes import stated_duration
 from muster.engine.times import unix_seconds
 from muster.kube import objects
 from muster.scheduler.constraints import NodeGroups
+from muster.scheduler.resources import Resources
 from muster.scheduler.specs import PriorityClassSpec, QueueSpec, QueueState
 
 _STATES = {state.value: state for state in QueueState} | {"": QueueState.OPEN}
 
 
 def queue_spec(queue: objects.Queue) -> QueueSpec:
-    """Translate a queue. Raises TranslationError."""
+    """Translate a queue. One with an amount that can't be used has that as its `problem`."""
     spec, status = queue.spec, queue.status
     guarantee = spec.guarantee.resource if spec.guarantee is not None else None
+    problems: list[str] = []
+
+    def amount(quantities: objects.Quantities | None, path: str) -> Resources:
+        try:
+            return resources(amounts(quantities, path))
+        except TranslationError as error:
+            problems.append(str(error))
+            return Resources()
+
+    if spec.weight is not None and spec.weight < 0:
+        problems.append(f"spec.weight: {spec.weight} is negative")
     return QueueSpec(
         name=queue.metadata.name,
         weight=spec.weight if spec.weight is not None else 1,
-        capability=resources(amounts(spec.capability, "spec.capability")),
-        guarantee=resources(amounts(guarantee, "spec.guarantee.resource")),
-        deserved=resources(amounts(spec.deserved, "spec.deserved")),
+        capability=amount(spec.capability, "spec.capability"),
+        guarantee=amount(guarantee, "spec.guarantee.resource"),
+        deserved=amount(spec.deserved, "spec.deserved"),
         reclaimable=spec.reclaimable is not False,
         parent=spec.parent or "",
         state=_STATES.get(status.state or "", QueueState.UNKNOWN),
@@ -32,8 +44,17 @@ def queue_spec(queue: objects.Queue) -> QueueSpec:
         starvation_timeout=stated_duration(queue, wire_keys.STARVATION_TIMEOUT),
         hierarchy=_path(queue.metadata.annotations.get(wire_keys.HIERARCHY, "")),
         hierarchy_weights=_weights(queue.metadata.annotations.get(wire_keys.HIERARCHY_WEIGHTS, "")),
-        allocated=None if status.allocated is None else resources(amounts(status.allocated, "status.allocated")),
+        allocated=_said(status.allocated),
+        problem="; ".join(problems),
     )
+
+
+def _said(allocated: objects.Quantities | None) -> Resources | None:
+    """What the status says is used; None where it says nothing that can be read."""
+    try:
+        return None if allocated is None else resources(amounts(allocated, "status.allocated"))
+    except TranslationError:
+        return None
 
 
 def _path(text: str) -> tuple[str, ...]:

@@ -1,21 +1,31 @@
-"""Writes what queues use to their status (`status.allocated`), when it has changed."""
+"""Writes to the status of queues, when it has changed: what they use (`allocated`), and why one can't be used.
+
+The latter is the condition `Broken` (Volcano's Queue has no conditions; where its CRD is installed the API server drops
+them, and the Warning event remains). It is written only where something is or was wrong.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, Final
 
+import msgspec
+
 from muster.engine.amounts import TranslationError, amounts, quantities, resources
 from muster.engine.clock import Clock
+from muster.engine.times import rfc3339
 from muster.engine.write_queue import WriteQueue
 from muster.kube.client import ApiClient
 from muster.kube.errors import Conflict
 from muster.kube.informer import Informer
-from muster.kube.objects import Queue
+from muster.kube.objects import Queue, QueueCondition
 from muster.kube.resource import QUEUES
 from muster.scheduler.outcome import QueueStatus
+from muster.scheduler.reasons import Reason, describe
 from muster.scheduler.resources import Resources
 
+BROKEN: Final = "Broken"
+"""The condition of a queue that can't be used."""
 GATHERING: Final = 0.1
 """Seconds for which changes of one queue are gathered into one write."""
 
@@ -26,13 +36,14 @@ class QueueWriter:
     def __init__(self, client: ApiClient, queues: Informer[Queue], clock: Clock) -> None:
         self._client = client
         self._queues = queues
-        self._wanted: dict[str, Resources] = {}
+        self._clock = clock
+        self._wanted: dict[str, QueueStatus] = {}
         self.queue = WriteQueue(self._write, clock, name="Queue status", concurrency=4)
 
     def update(self, statuses: Mapping[str, QueueStatus]) -> None:
         """Have these written, by the queue's name."""
         for name, status in statuses.items():
-            self._wanted[name] = status.allocated
+            self._wanted[name] = status
             self.queue.put_later(name, GATHERING)
 
     async def _write(self, name: str) -> None:
@@ -40,7 +51,7 @@ class QueueWriter:
         if shown is None or wanted is None:
             self._wanted.pop(name, None)
             return
-        patch = queue_patch(shown, wanted)
+        patch = queue_patch(shown, wanted, self._clock.now())
         if patch is not None:
             await self._patch(name, patch)
         if self._wanted.get(name) is wanted:
@@ -55,14 +66,37 @@ class QueueWriter:
         self._queues.record(written)
 
 
-def queue_patch(shown: Queue, allocated: Resources) -> dict[str, Any] | None:
-    """The merge patch that makes the queue's status say `allocated`; None when it does, or when both say nothing."""
-    there = shown.status.allocated or {}
-    if _says(shown, allocated):
-        return None
+def queue_patch(shown: Queue, status: QueueStatus, now: float) -> dict[str, Any] | None:
+    """The merge patch that makes the queue's status say `status`; None when it does, or when both say nothing."""
+    changed: dict[str, Any] = {}
+    if not _says(shown, status.allocated):
+        changed["allocated"] = _allocated(shown, status.allocated)
+    conditions = _conditions(shown, status.problem, now)
+    if conditions != shown.status.conditions:
+        changed["conditions"] = msgspec.to_builtins(conditions)
+    return {"metadata": {"uid": shown.metadata.uid}, "status": changed} if changed else None
+
+
+def _allocated(shown: Queue, allocated: Resources) -> dict[str, str | None]:
     wanted: dict[str, str | None] = {**quantities(allocated)}
-    gone: dict[str, str | None] = {name: None for name in there if name not in wanted}
-    return {"metadata": {"uid": shown.metadata.uid}, "status": {"allocated": {**gone, **wanted}}}
+    gone: dict[str, str | None] = {name: None for name in shown.status.allocated or {} if name not in wanted}
+    return {**gone, **wanted}
+
+
+def _conditions(shown: Queue, problem: Reason | None, now: float) -> list[QueueCondition]:
+    """The whole list, those of others as they are."""
+    there = shown.status.conditions
+    ours = next((each for each in there if each.type == BROKEN), None)
+    if problem is None and (ours is None or ours.status == "False"):
+        return there
+    wanted = QueueCondition(BROKEN, "False") if problem is None else _broken(problem)
+    since = ours.last_transition_time if ours is not None and ours.status == wanted.status else rfc3339(now)
+    wanted = msgspec.structs.replace(wanted, last_transition_time=since)
+    return [wanted if each is ours else each for each in there] + ([wanted] if ours is None else [])
+
+
+def _broken(problem: Reason) -> QueueCondition:
+    return QueueCondition(BROKEN, "True", problem.code.value, describe(problem))
 
 
 def _says(shown: Queue, allocated: Resources) -> bool:

@@ -21,6 +21,8 @@ MAX_UNAVAILABLE: Final = "volcano.sh/jdb-max-unavailable"
 """On a PodGroup: its disruption budget, a number or a percentage."""
 SLA_WAITING_TIME: Final = ("volcano.sh/sla-waiting-time", "sla-waiting-time")
 """On a PodGroup: how long it may wait, as a Go duration; the first that can be read holds."""
+QUEUE_ALLOCATION_GATE: Final = "scheduling.volcano.sh/queue-allocation-gate"
+"""On a pod: `true` lets the scheduler remove the scheduling gate of the same name."""
 HIERARCHY: Final = "volcano.sh/hierarchy"
 """On a Queue: its path in the tree of hierarchical drf, `root/sci/dev`."""
 HIERARCHY_WEIGHTS: Final = "volcano.sh/hierarchy-weights"

@@ -313,10 +313,21 @@ class QueueSpec(Part, frozen=True):
     affinity: QueueAffinity | None = None
 
 
+class QueueCondition(Part, frozen=True):
+    """One condition of a Queue."""
+
+    type: str
+    status: str
+    reason: str | None = None
+    message: str | None = None
+    last_transition_time: str | None = None
+
+
 class QueueStatus(Part, frozen=True):
     """What a queue has."""
 
     state: str | None = None
+    conditions: list[QueueCondition] = []
     allocated: Quantities | None = None
     reservation: dict[str, Any] | None = None
 

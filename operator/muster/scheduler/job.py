@@ -65,8 +65,8 @@ class JobInfo:
         "spec",
         "synthetic",
         "tasks",
-        "wait",
         "version",
+        "wait",
         "wanting_nodes",
     )
 
