@@ -1,11 +1,11 @@
 """What the control plane level lacks: kubelets, the Job controller's pods and the garbage collector, as far as the
-controllers under test notice them. Each looks at one namespace again and again and writes only what its original would.
+controllers under test notice them. Each follows one namespace by watches and writes only what its original would.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 from typing import Any
@@ -15,9 +15,12 @@ from muster.kube.errors import ApiError, NotFound
 from muster.kube.resource import JOBS, PODGROUPS, PODS, RAYCLUSTERS, RAYJOBS, SERVICES, Resource
 from muster.ray.job_info import Submission
 from muster.ray.jobs_api import JobNotFound, RayApiError, RayJobsClient
+from tests.integration.followed_namespace import FollowedNamespace
 
 Object = dict[str, Any]
 _CHILDREN = (PODS, SERVICES, JOBS, PODGROUPS, RAYCLUSTERS)
+_PAUSE = 0.05
+"""Seconds between two looks at what is known; a test may change its mind on what the stand-ins do."""
 
 
 def now() -> str:
@@ -32,19 +35,24 @@ class StandIns:
         self.namespace = namespace
         self.holds_back: Callable[[Object], bool] = lambda pod: False
         self.submitters_run = True
-        self.ever: dict[Resource, set[str]] = {resource: set() for resource in _CHILDREN}
-        """The UIDs of all objects that ever were, as far as they lived long enough to be seen."""
+        self._there = FollowedNamespace(api, namespace, (*_CHILDREN, RAYJOBS))
+
+    @property
+    def ever(self) -> dict[Resource, set[str]]:
+        """The UIDs of all objects that ever were, as far as one has heard of them."""
+        return {resource: self._there.ever[resource] for resource in _CHILDREN}
 
     @asynccontextmanager
     async def at_work(self) -> AsyncIterator[StandIns]:
         """Work for the length of the block."""
-        task = asyncio.create_task(self._work())
-        try:
-            yield self
-        finally:
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
+        async with self._there.followed():
+            task = asyncio.create_task(self._work())
+            try:
+                yield self
+            finally:
+                task.cancel()
+                with suppress(asyncio.CancelledError):
+                    await task
 
     async def all_that_ever_were(self, resource: Resource) -> set[str]:
         """The UIDs of the objects of a kind, those that are gone included."""
@@ -59,29 +67,36 @@ class StandIns:
                 await self._run_submitters()
             with suppress(ApiError):
                 await self._collect_garbage()
-            await asyncio.sleep(0.1)
+            await asyncio.sleep(_PAUSE)
 
     async def _start_pods(self) -> None:
-        for pod in await self.api.list(PODS, self.namespace):
+        for pod in self._there.all(PODS):
             waiting = pod["status"].get("phase") == "Pending" and not pod["metadata"].get("deletionTimestamp")
             if waiting and not self.holds_back(pod):
-                await self.set_pod(pod["metadata"]["name"], phase="Running", ready=True)
+                # Not over what a test has made of the pod meanwhile.
+                await self._set_pod(pod["metadata"]["name"], "Running", True, pod["metadata"]["resourceVersion"])
 
     async def set_pod(self, name: str, *, phase: str, ready: bool) -> None:
         """Report a pod's state as its kubelet would."""
+        await self._set_pod(name, phase, ready, None)
+
+    async def _set_pod(self, name: str, phase: str, ready: bool, version: str | None) -> None:
         status = {
             "phase": phase,
             "podIP": "10.0.0.1",
             "podIPs": [{"ip": "10.0.0.1"}],
             "conditions": [{"type": "Ready", "status": str(ready), "lastTransitionTime": now()}],
         }
+        patch: Object = (
+            {"status": status} if version is None else {"metadata": {"resourceVersion": version}, "status": status}
+        )
         with suppress(NotFound):
-            await self.api.patch(PODS, self.namespace, name, {"status": status}, subresource="status")
+            self._there.record(PODS, await self.api.patch(PODS, self.namespace, name, patch, subresource="status"))
 
     async def _run_submitters(self) -> None:
         if not self.submitters_run:
             return
-        for job in await self.api.list(JOBS, self.namespace):
+        for job in self._there.all(JOBS):
             if not job["status"].get("conditions") and not job["metadata"].get("deletionTimestamp"):
                 await self._run_submitter(job)
 
@@ -114,24 +129,31 @@ class StandIns:
         if succeeded:
             status["completionTime"] = now()
         with suppress(NotFound):
-            await self.api.patch(JOBS, self.namespace, name, {"status": status}, subresource="status")
+            patched = await self.api.patch(JOBS, self.namespace, name, {"status": status}, subresource="status")
+            self._there.record(JOBS, patched)
 
     async def _collect_garbage(self) -> None:
         """Delete what has lost its owner."""
-        children = {resource: await self.api.list(resource, self.namespace) for resource in _CHILDREN}
-        live = {owner["metadata"]["uid"] for owner in await self.api.list(RAYJOBS, self.namespace)}
-        for resource, child in _all(children):
-            self.ever[resource].add(child["metadata"]["uid"])
-        live |= {child["metadata"]["uid"] for some in children.values() for child in some}
-        for resource, child in _all(children):
+        if not _orphans(self._there.objects):
+            return
+        # One kind may be ahead of another: like the original, ask again before anything is deleted. Owners come last.
+        present = {resource: await self.api.list(resource, self.namespace) for resource in (*_CHILDREN, RAYJOBS)}
+        for resource, name in _orphans({resource: _by_uid(some) for resource, some in present.items()}):
+            with suppress(NotFound):
+                await self.api.delete(resource, self.namespace, name, grace_seconds=0, propagation="Background")
+
+
+def _orphans(present: Mapping[Resource, Mapping[str, Object]]) -> list[tuple[Resource, str]]:
+    """The kinds and names of the objects whose owners are all gone."""
+    live = {uid for some in present.values() for uid in some}
+    found = []
+    for resource in _CHILDREN:
+        for child in present[resource].values():
             owners = child["metadata"].get("ownerReferences") or []
             if owners and not any(owner["uid"] in live for owner in owners):
-                with suppress(NotFound):
-                    name = child["metadata"]["name"]
-                    await self.api.delete(resource, self.namespace, name, grace_seconds=0, propagation="Background")
+                found.append((resource, child["metadata"]["name"]))
+    return found
 
 
-def _all(children: dict[Resource, list[Object]]) -> Iterator[tuple[Resource, Object]]:
-    for resource, some in children.items():
-        for child in some:
-            yield resource, child
+def _by_uid(objects: Iterable[Object]) -> dict[str, Object]:
+    return {one["metadata"]["uid"]: one for one in objects}
