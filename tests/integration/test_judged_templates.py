@@ -101,3 +101,16 @@ async def test_without_a_word_on_the_template_the_job_goes_on(
     await seen.api.create(RAYJOBS, seen.namespace, ray_job("demo"))
     await seen.job_state("demo", "Complete")
     assert struck.hits >= 1
+
+
+async def test_a_template_of_the_submitter_that_could_not_be_judged_before_fails_the_job_when_it_is_refused(
+    seen: Observed, operator: Operator, proxy: FaultProxy
+) -> None:
+    proxy.inject(Answer(403, "Forbidden"), when=matching("POST", "/podtemplates$"), times=None)
+    bad = template()
+    bad["spec"]["containers"][0]["imagePullPolicy"] = "Sometimes"
+    await seen.api.create(RAYJOBS, seen.namespace, ray_job("demo", submitterPodTemplate=bad))
+    status = await seen.job_state("demo", "Failed")
+    assert status["reason"] == "SubmissionFailed"
+    assert "submitterPodTemplate" in status["message"]
+    assert "imagePullPolicy" in status["message"]

@@ -12,7 +12,7 @@ from muster.kube.resource import JOBS, PODGROUPS, PODS, QUEUES, RAYCLUSTERS, RAY
 from tests.integration.observed import Observed
 from tests.integration.operators import eventually
 from tests.integration.ray_dashboard import RayDashboards
-from tests.integration.ray_manifests import cluster_spec, queue, ray_job, template, worker_group
+from tests.integration.ray_manifests import cluster_spec, queue, ray_job, worker_group
 from tests.integration.stand_ins import StandIns
 
 pytest_plugins = ("tests.integration.controller_fixtures",)
@@ -413,16 +413,6 @@ async def test_a_job_may_follow_another_of_its_name_at_once(seen: Observed) -> N
     await create(seen, ray_job("demo"))
     status = await seen.job_state("demo", "Complete")
     assert status["rayClusterName"] != first["rayClusterName"]
-
-
-async def test_a_template_of_the_submitter_that_the_api_server_refuses_fails_the_job(seen: Observed) -> None:
-    bad = template()
-    bad["spec"]["containers"][0]["imagePullPolicy"] = "Sometimes"
-    await create(seen, ray_job("demo", submitterPodTemplate=bad))
-    status = await seen.job_state("demo", "Failed")
-    assert status["reason"] == "SubmissionFailed"
-    assert "submitterPodTemplate" in status["message"]
-    assert "imagePullPolicy" in status["message"]
 
 
 async def test_a_job_of_another_controller_is_left_alone(seen: Observed) -> None:
