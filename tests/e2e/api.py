@@ -74,10 +74,11 @@ class Api:
 
     def watch(self, kind: str, namespace: str | None, resource_version: str | None, watcher: Any) -> Iterable[Any]:
         """Events of a kind from a version on, until `watcher` is stopped or the server ends the watch."""
-        handle: Iterable[Any] = self.resource(kind).watch(
-            namespace=namespace, resource_version=resource_version, watcher=watcher
+        events = watcher.stream(
+            self.resource(kind).get, namespace=namespace, resource_version=resource_version, serialize=False
         )
-        return handle
+        # None stands for a line that was cut off with the connection: whoever goes on from the last version gets it.
+        return (event for event in events if event is not None)
 
 
 API_VERSIONS = {
