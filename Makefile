@@ -7,6 +7,8 @@ STAMP  := $(VENV)/.installed
 
 # Where the end-to-end tests run: `kind` (made by the harness) or `current` (the cluster that KUBECONFIG names).
 CLUSTER ?= kind
+# How many of them at once; a small cluster that is given may have room for one only.
+PARALLEL ?= 2
 # `make demo KEEP=1` leaves the cluster up.
 KEEP ?=
 
@@ -48,7 +50,7 @@ integration: $(STAMP) ## tests on a real API server and a real Ray
 	$(BIN)/pytest -n 2 --dist loadgroup -q --durations=8 -m "(control_plane or ray or host) and not node"
 
 e2e: $(STAMP) ## end-to-end tests on kind, or with CLUSTER=current on the cluster that KUBECONFIG names
-	$(BIN)/pytest -q --durations=0 --durations-min=5 -m node --cluster=$(CLUSTER) tests/e2e
+	$(BIN)/pytest -n $(PARALLEL) --maxschedchunk=1 -q --durations=0 --durations-min=5 -m node --cluster=$(CLUSTER) tests/e2e
 
 format: $(STAMP) ## rewrite the code as the linter wants it
 	$(BIN)/ruff check --fix .

@@ -1,10 +1,12 @@
-"""Kills the operator's process with SIGKILL, at once or at the moment that its gang is being bound.
+"""Kills the operator's process with SIGKILL at a moment of a job's way: when its gang is being bound, or when it runs.
 
 A pod in the host's process namespace of the operator's node does it: the operator gets no chance to clean up, and the
 cluster may be any (no shell on the machine is needed).
 """
 
 from __future__ import annotations
+
+from typing import Literal
 
 from tests.e2e.api import Api, Manifest, wait_until
 
@@ -25,38 +27,42 @@ def operator():
                 return int(entry)
     sys.exit("no operator process here")
 
-def wait_for_first_ungated_pod(namespace):
+def is_moment(found):
+    if sys.argv[2] == "binding":
+        return "ray.io/cluster" in found["metadata"].get("labels", {}) and not found["spec"].get("schedulingGates")
+    return found.get("status", {}).get("jobStatus") == "RUNNING"
+
+def wait_for_moment(path):
     token = open(f"{SECRETS}/token").read()
     context = ssl.create_default_context(cafile=f"{SECRETS}/ca.crt")
     url = f"https://{os.environ['KUBERNETES_SERVICE_HOST']}:{os.environ['KUBERNETES_SERVICE_PORT']}"
-    request = urllib.request.Request(
-        f"{url}/api/v1/namespaces/{namespace}/pods?watch=true&labelSelector=ray.io/cluster",
-        headers={"Authorization": f"Bearer {token}"},
-    )
+    request = urllib.request.Request(f"{url}/{path}?watch=true", headers={"Authorization": f"Bearer {token}"})
     with urllib.request.urlopen(request, context=context, timeout=300) as stream:
         print("armed", flush=True)
         for line in stream:
-            if not json.loads(line)["object"]["spec"].get("schedulingGates"):
+            if is_moment(json.loads(line)["object"]):
                 return
 
 victim = operator()
-if len(sys.argv) > 1:
-    wait_for_first_ungated_pod(sys.argv[1])
+wait_for_moment(sys.argv[1])
 os.kill(victim, 9)
 print("killed", victim, flush=True)
 """
 
 NAME = "killer"
 
+Moment = Literal["binding", "running"]
+"""When the first Ray pod is ungated; when Ray runs the job."""
 
-def arm(api: Api, namespace: str, image: str, *, at_binding: bool) -> None:
-    """Starts the killer in a test's namespace; with `at_binding` it waits for the first ungated Ray pod there."""
+
+def arm(api: Api, namespace: str, image: str, moment: Moment) -> None:
+    """Starts the killer in a test's namespace, where it waits for the moment; the job must not be there yet."""
+    watched = f"api/v1/namespaces/{namespace}/pods"
+    if moment == "running":
+        watched = f"apis/ray.io/v1/namespaces/{namespace}/rayjobs"
     node = operator_pod(api)["spec"]["nodeName"]
-    api.delete("Pod", NAME, namespace, gracePeriodSeconds=0)
-    wait_until(lambda: api.get("Pod", NAME, namespace) is None, "an earlier killer is gone", within=30)
-    api.apply([*permissions(namespace), killer_pod(namespace, node, image, [namespace] if at_binding else [])])
-    if at_binding:
-        wait_until(lambda: "armed" in api.logs(NAME, namespace), "the killer is armed", within=60)
+    api.apply([*permissions(namespace), killer_pod(namespace, node, image, [watched, moment])])
+    wait_until(lambda: "armed" in api.logs(NAME, namespace), "the killer is armed", within=60)
 
 
 def wait_for_kill(api: Api, namespace: str) -> None:
@@ -76,7 +82,7 @@ def restarts(api: Api) -> int:
 
 
 def permissions(namespace: str) -> list[Manifest]:
-    """A ServiceAccount that may watch the pods of its own namespace."""
+    """A ServiceAccount that may watch the pods and the RayJobs of its own namespace."""
     meta = {"name": NAME, "namespace": namespace}
     rbac = "rbac.authorization.k8s.io"
     return [
@@ -85,7 +91,9 @@ def permissions(namespace: str) -> list[Manifest]:
             "apiVersion": f"{rbac}/v1",
             "kind": "Role",
             "metadata": meta,
-            "rules": [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list", "watch"]}],
+            "rules": [
+                {"apiGroups": ["", "ray.io"], "resources": ["pods", "rayjobs"], "verbs": ["get", "list", "watch"]}
+            ],
         },
         {
             "apiVersion": f"{rbac}/v1",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +20,11 @@ class Target:
     kubectl: Path
     ray_image: str
     muster_image: str
+
+    @classmethod
+    def of(cls, texts: Mapping[str, str]) -> Target:
+        """The target whose fields are these, as another process was told them."""
+        return cls(Path(texts["kubeconfig"]), Path(texts["kubectl"]), texts["ray_image"], texts["muster_image"])
 
 
 def current() -> Target:

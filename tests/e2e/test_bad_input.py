@@ -34,7 +34,7 @@ def test_a_refused_field_is_named_and_nothing_is_made_until_it_is_corrected(
         assert api.list(kind, namespace) == []
 
     api.merge_patch("RayJob", "odd", namespace, {"spec": good})
-    assert wait_for_deployment_status(api, "odd", namespace, "Complete", within=180)["jobStatus"] == "SUCCEEDED"
+    assert wait_for_deployment_status(api, "odd", namespace, "Complete", within=300)["jobStatus"] == "SUCCEEDED"
 
 
 def test_a_pod_that_no_node_could_hold_says_so_with_numbers_and_blocks_nobody(
@@ -49,7 +49,7 @@ def test_a_pod_that_no_node_could_hold_says_so_with_numbers_and_blocks_nobody(
     wait_for_refusal(api, "ray-huge-pg", namespace, "no node can ever hold", f"cpu {more}", f"cpu {largest}")
 
     api.apply([small])
-    wait_for_deployment_status(api, "small", namespace, "Complete", within=180)
+    wait_for_deployment_status(api, "small", namespace, "Complete", within=300)
     assert all(not pod["spec"].get("nodeName") for pod in gang_pods(api, "huge", namespace))
 
 
@@ -67,7 +67,7 @@ def test_a_job_in_a_closed_queue_waits_with_that_reason_and_runs_when_it_opens(
         assert all(not pod["spec"].get("nodeName") for pod in gang_pods(api, "late", namespace))
 
         set_state(api, name, "Open")
-        wait_for_deployment_status(api, "late", namespace, "Complete", within=180)
+        wait_for_deployment_status(api, "late", namespace, "Complete", within=300)
     finally:
         api.delete("Queue", name)
 

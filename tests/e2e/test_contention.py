@@ -12,7 +12,7 @@ from tests.e2e.workloads import queue, ray_job
 
 pytestmark = pytest.mark.node
 
-ENTRYPOINT = "python -c \"import time; time.sleep(8); print('done')\""
+ENTRYPOINT = "python -c \"print('done')\""
 
 
 def assert_second_waited(observer: Observer, first: str, second: str) -> None:
@@ -34,11 +34,12 @@ def run_two(api: Api, namespace: str, observer: Observer, jobs: list[dict[str, o
     api.apply(jobs[1:])
 
     wait_for_refusal(api, "ray-second-pg", namespace, *words)
-    wait_for_deployment_status(api, "first", namespace, "Complete", within=180)
-    wait_for_deployment_status(api, "second", namespace, "Complete", within=180)
+    wait_for_deployment_status(api, "first", namespace, "Complete", within=300)
+    wait_for_deployment_status(api, "second", namespace, "Complete", within=300)
     assert_second_waited(observer, "first", "second")
 
 
+@pytest.mark.long
 def test_a_gang_waits_whole_for_its_queue(api: Api, target: Target, namespace: str, observer: Observer) -> None:
     name = f"{namespace}-queue"
     api.apply([queue(name, cpu="1")])
@@ -52,6 +53,7 @@ def test_a_gang_waits_whole_for_its_queue(api: Api, target: Target, namespace: s
         api.delete("Queue", name)
 
 
+@pytest.mark.alone
 def test_a_gang_waits_whole_for_room_on_the_nodes(api: Api, target: Target, namespace: str, observer: Observer) -> None:
     # One worker of more than half a node's CPUs on each of the two nodes: no room for a second such pair.
     jobs = [

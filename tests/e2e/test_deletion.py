@@ -23,7 +23,7 @@ def test_deleting_a_running_job_removes_everything_it_made(api: Api, target: Tar
         ]
     )
     wait_until(
-        lambda: status_of(api, "doomed", namespace).get("jobStatus") == "RUNNING", "the job runs in Ray", within=180
+        lambda: status_of(api, "doomed", namespace).get("jobStatus") == "RUNNING", "the job runs in Ray", within=300
     )
     assert all(api.list(kind, namespace) for kind in MADE)
 

@@ -25,7 +25,7 @@ def test_the_sample_job_runs_as_a_gang_and_succeeds(
             document["metadata"]["namespace"] = namespace
     api.apply(documents)
 
-    status = wait_for_deployment_status(api, JOB, namespace, "Complete", within=180)
+    status = wait_for_deployment_status(api, JOB, namespace, "Complete", within=300)
 
     assert status["jobStatus"] == "SUCCEEDED"
     assert wait_for_exit_codes(api, JOB, namespace, within=30) == [0]

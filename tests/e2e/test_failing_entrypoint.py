@@ -16,7 +16,7 @@ def test_a_failing_entrypoint_fails_the_job_and_the_submitter(api: Api, target: 
     entrypoint = "python -c \"import sys; print('about to fail'); sys.exit(3)\""
     api.apply([ray_job("failing", namespace, ray_image=target.ray_image, entrypoint=entrypoint)])
 
-    status = wait_for_deployment_status(api, "failing", namespace, "Failed", within=180)
+    status = wait_for_deployment_status(api, "failing", namespace, "Failed", within=300)
 
     assert status["jobStatus"] == "FAILED"
     assert status["reason"] == "AppFailed"

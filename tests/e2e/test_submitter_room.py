@@ -63,7 +63,7 @@ def test_a_job_that_just_fits_gets_its_submitter_though_another_gang_waits_for_t
         wait_until(lambda: len(observer.first_bound("ray-tight-pg")) >= 3, "the gang is bound", within=60)
         api.apply(lone_gang("greedy", namespace, name, target.ray_image, cpu="50m"))
 
-        wait_for_deployment_status(api, "tight", namespace, "Complete", within=180)
+        wait_for_deployment_status(api, "tight", namespace, "Complete", within=300)
 
         wait_until(lambda: observer.first_bound("greedy"), "the other gang has its turn afterwards", within=60)
         bound = observer.first_bound("ray-tight-pg")

@@ -18,6 +18,7 @@ def allocated_cpu(api: Api, name: str) -> str:
     return str((status.get("allocated") or {}).get("cpu", "0"))
 
 
+@pytest.mark.long
 def test_suspend_frees_quota_and_pods_and_resume_runs_again(api: Api, target: Target, namespace: str) -> None:
     name = f"{namespace}-queue"
     api.apply([queue(name, cpu="2")])
@@ -34,7 +35,7 @@ def test_suspend_frees_quota_and_pods_and_resume_runs_again(api: Api, target: Ta
             ]
         )
         wait_until(
-            lambda: status_of(api, "pausing", namespace).get("jobStatus") == "RUNNING", "the job runs", within=180
+            lambda: status_of(api, "pausing", namespace).get("jobStatus") == "RUNNING", "the job runs", within=300
         )
         assert allocated_cpu(api, name) != "0"
 
@@ -46,7 +47,7 @@ def test_suspend_frees_quota_and_pods_and_resume_runs_again(api: Api, target: Ta
         api.merge_patch(
             "RayJob", "pausing", namespace, {"spec": {"suspend": False, "entrypoint": "python -c \"print('resumed')\""}}
         )
-        status = wait_for_deployment_status(api, "pausing", namespace, "Complete", within=180)
+        status = wait_for_deployment_status(api, "pausing", namespace, "Complete", within=300)
         assert status["jobStatus"] == "SUCCEEDED"
     finally:
         api.delete("Queue", name)
