@@ -82,7 +82,7 @@ def test_a_flat_queue_is_entitled_to_its_spec_within_the_cluster(
     specs: list[Spec], deserved: Resources, most: Resources
 ) -> None:
     session = opened(Cluster.of(node("n", 10, 20), specs, configuration=FLAT))
-    assert session.cache.queues["q"].deserved == deserved
+    assert plugin(session)._entitled["q"].deserved == deserved
     assert limit(session, "q") == most
 
 
@@ -430,6 +430,15 @@ def test_the_queue_nearest_in_the_tree_loses_its_pods_first() -> None:
     assert order(session, queues["near"], queues["far"], queues["q"]) < 0
     assert order(session, queues["far"], queues["near"], queues["q"]) > 0
     assert order(session, queues["far"], queues["default"], queues["q"]) == 0
+
+
+def test_beside_proportion_each_keeps_its_own_idea_of_what_a_queue_deserves() -> None:
+    both = configuration("allocate", ["proportion"], ["capacity"])
+    specs = [queue("q", deserved=resources(2)), pod_group("g", 1, queue="q", phase=Phase.INQUEUE), *pods("g", 6)]
+    cluster = Cluster.of(node("n", 4), specs, configuration=both)
+    assert len(cluster.cycle().bindings) == 4
+    assert cluster.cache.queues["q"].deserved == resources(4)
+    assert plugin(opened(cluster))._entitled["q"].deserved == resources(2)
 
 
 def test_entitlements_are_not_worked_out_again_while_only_pods_change() -> None:

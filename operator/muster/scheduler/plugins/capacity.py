@@ -65,9 +65,6 @@ class Capacity(Plugin):
         self._seen = seen
         before, whole = self._entitled, cache.total.without_pods()
         self._entitled = hierarchical(cache.queues, whole) if self._hierarchy else flat(cache.queues, whole)
-        for name, queue in cache.queues.items():
-            entitled = self._entitled.get(name)
-            queue.deserved = entitled.deserved if entitled is not None else None
         if self._entitled != before:
             cache.relief.queues.update(cache.queues)
             cache.relief.victims = True
