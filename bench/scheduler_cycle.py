@@ -15,13 +15,27 @@ import time
 from collections.abc import Callable
 
 from muster.scheduler.cache import SchedulerCache
-from muster.scheduler.conf import DEFAULT
+from muster.scheduler.conf import DEFAULT, load_configuration
 from muster.scheduler.constraints import PodConstraints, Taint, Toleration
 from muster.scheduler.cycle import run_cycle
 from muster.scheduler.resources import Resources
-from muster.scheduler.specs import NodeSpec, PodGroupSpec, TaskSpec, TaskStatus
+from muster.scheduler.specs import (
+    NodeSpec,
+    Phase,
+    PodGroupSpec,
+    PriorityClassSpec,
+    QueueSpec,
+    TaskSpec,
+    TaskStatus,
+)
 
 GIB = 1024**3
+EVICTING = load_configuration(
+    {
+        "actions": "enqueue, allocate, backfill, reclaim, preempt",
+        "tiers": [{"plugins": [{"name": option.name} for option in tier]} for tier in DEFAULT.tiers],
+    }
+)
 
 
 def fill_nodes(cache: SchedulerCache, count: int, seed: int = 1) -> None:
@@ -35,11 +49,31 @@ def fill_nodes(cache: SchedulerCache, count: int, seed: int = 1) -> None:
         cache.set_node(NodeSpec(f"n{index:05}", allocatable, labels, taints))
 
 
-def add_gang(cache: SchedulerCache, number: int, size: int, cpu: int, scheduling: PodConstraints) -> None:
+def add_gang(
+    cache: SchedulerCache,
+    number: int,
+    size: int,
+    cpu: int,
+    scheduling: PodConstraints,
+    *,
+    queue: str = "default",
+    priority_class: str = "",
+) -> None:
     name = f"gang-{number:05}"
     request = Resources(cpu, 2 * GIB, {"pods": 1})
     minimum = Resources(cpu * size, 2 * GIB * size)
-    cache.set_pod_group(PodGroupSpec("ns", name, f"pg-{number}", size, min_resources=minimum, creation=float(number)))
+    cache.set_pod_group(
+        PodGroupSpec(
+            "ns",
+            name,
+            f"pg-{number}",
+            size,
+            min_resources=minimum,
+            queue=queue,
+            priority_class=priority_class,
+            creation=float(number),
+        )
+    )
     for index in range(size):
         cache.set_task(
             TaskSpec(
@@ -109,6 +143,41 @@ def arrival(nodes: int, running: int, parked: int) -> Callable[[], tuple[float, 
     return scenario
 
 
+def evict(action: str, nodes: int, size: int) -> Callable[[], tuple[float, int]]:
+    """A full cluster of 10 pods a node; a gang needs as many of them evicted as it has members."""
+
+    def scenario() -> tuple[float, int]:
+        cache = SchedulerCache()
+        cache.set_priority_class(PriorityClassSpec("high", 1000))
+        small = Resources(1000, 2 * GIB, {"pods": 1})
+        taker = "default" if action == "preempt" else "taker"
+        cache.set_queue(QueueSpec("taker"))
+        for index in range(nodes):
+            labels = {"zone": f"zone-{index % 3}", "kubernetes.io/hostname": f"n{index:05}"}
+            cache.set_node(NodeSpec(f"n{index:05}", Resources(10_000, 40 * GIB, {"pods": 110}), labels))
+        for index in range(nodes * 10):
+            group = f"victims-{index // 20}"
+            if index % 20 == 0:
+                cache.set_pod_group(PodGroupSpec("ns", group, f"pg-{group}", 1, phase=Phase.RUNNING))
+            cache.set_task(
+                TaskSpec(
+                    f"v{index}",
+                    "ns",
+                    f"{group}-worker-{index}",
+                    job=f"ns/{group}",
+                    request=small,
+                    init_request=small,
+                    status=TaskStatus.RUNNING,
+                    node=f"n{index % nodes:05}",
+                )
+            )
+        run_cycle(cache, EVICTING, 1.0)
+        add_gang(cache, 1, size, 1000, CONSTRAINTS[0], queue=taker, priority_class="high")
+        return timed(lambda: len(run_cycle(cache, EVICTING, 2.0).evictions))
+
+    return scenario
+
+
 def timed(work: Callable[[], int]) -> tuple[float, int]:
     gc.collect()
     gc.disable()
@@ -125,6 +194,8 @@ SCENARIOS = {
     "500 gangs of 20 on 1,000 nodes": (drain(1000, 500, 20), 500),
     "1 gang of 1,000 on 1,000 nodes": (drain(1000, 1, 1000), 1),
     "1,000 gangs of 3 that do not fit on 5,000 nodes": (drain(5000, 1000, 3, cpu=200_000), 1000),
+    "preempt: 1 gang of 100 on 1,000 nodes full with 10,000 pods": (evict("preempt", 1000, 100), 1),
+    "reclaim: 1 gang of 100 on 1,000 nodes full with 10,000 pods": (evict("reclaim", 1000, 100), 1),
     "1 gang of 3 arrives; 50,000 pods run on 5,000 nodes, 1,000 gangs parked": (arrival(5000, 50_000, 1000), 1),
 }
 

@@ -26,6 +26,7 @@ class ScriptedApi:
         self.shown = dict(self.pods)
         self.faults: defaultdict[str, deque[Fault]] = defaultdict(deque)
         self.calls: list[str] = []
+        self.patches: list[Any] = []
 
     # what Binder and Evictor use of an informer
 
@@ -40,6 +41,7 @@ class ScriptedApi:
 
     async def patch(self, resource: Any, namespace: str, name: str, patch: Any, **_: Any) -> Any:
         self._request("patch")
+        self.patches.append(patch)
         pod = self._found(namespace, name)
         if isinstance(patch, dict):
             if patch["metadata"]["uid"] != pod.metadata.uid:

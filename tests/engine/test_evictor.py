@@ -30,13 +30,16 @@ class Ends:
 
 
 @asynccontextmanager
-async def evictor(api: ScriptedApi, clock: ManualClock) -> AsyncIterator[tuple[Evictor, Ends]]:
+async def evictor(
+    api: ScriptedApi, clock: ManualClock, group: ObjectReference | None = None
+) -> AsyncIterator[tuple[Evictor, Ends]]:
     ends = Ends()
     made = Evictor(
         cast(Any, api),
         cast(Any, ends),
         clock,
         failed=lambda eviction, complaint: ends.failed.append(eviction.pod),
+        pod_group=lambda _: group,
         tries=3,
         backoff=Backoff(first=1.0, limit=4.0),
     )
@@ -60,6 +63,44 @@ async def test_a_pod_is_marked_then_deleted_and_told_why() -> None:
         await settle()
         assert (api.calls, api.pods, made.idle) == (["patch", "delete"], {}, True)
         assert ends.events == [("uid-p", "Evict", "Pod is evicted, because of preempt for default/other")]
+
+
+async def test_the_pod_says_that_it_is_not_ready_and_the_target_of_a_disruption() -> None:
+    api, clock = ScriptedApi(pod(node="n")), ManualClock()
+    async with evictor(api, clock) as (made, _):
+        made.post([eviction()])
+        await settle()
+    conditions = api.patches[0]["status"]["conditions"]
+    assert [(each["type"], each["status"], each["reason"]) for each in conditions] == [
+        ("Ready", "False", "Evict"),
+        ("DisruptionTarget", "True", "PreemptionByScheduler"),
+    ]
+    assert api.patches[0]["metadata"]["uid"] == "uid-p"
+
+
+async def test_the_pod_group_of_the_pod_hears_of_it_too() -> None:
+    api, clock = ScriptedApi(pod(node="n")), ManualClock()
+    group = ObjectReference("scheduling.volcano.sh/v1beta1", "PodGroup", "default", "pg", "uid-pg")
+    async with evictor(api, clock, group) as (made, ends):
+        made.post([eviction()])
+        await settle()
+        assert ends.events[1] == ("uid-pg", "Evict", "p: Pod is evicted, because of preempt for default/other")
+
+
+async def test_nobody_is_evicted_before_what_has_to_come_first_is_done() -> None:
+    api, clock = ScriptedApi(pod(node="n")), ManualClock()
+    done = asyncio.Event()
+
+    async def first() -> None:
+        await done.wait()
+
+    async with evictor(api, clock) as (made, _):
+        made.post([eviction()], after=first)
+        await settle()
+        assert (api.calls, made.idle) == ([], False)
+        done.set()
+        await settle()
+        assert (api.calls, made.idle) == (["patch", "delete"], True)
 
 
 async def test_a_rollback_says_that_the_gang_itself_is_the_cause() -> None:

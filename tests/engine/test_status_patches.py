@@ -8,6 +8,7 @@ from typing import Any, cast
 import msgspec
 import pytest
 
+from muster.engine.pod_specs import verdict_shown
 from muster.engine.pod_status import PodConditionWriter, pod_condition_patch
 from muster.engine.queue_status import queue_patch
 from muster.kube.objects import Pod, Queue
@@ -126,6 +127,19 @@ NO_WRITE: dict[str, tuple[Pod, PodVerdict]] = {
     "nothing to take back": (pod(), NOTHING),
     "a gate's own word is not ours to take back": (saying("SchedulingGated", "gates", gates=("g",)), NOTHING),
 }
+
+
+def test_a_pod_is_told_on_which_node_room_is_made_for_it_and_when_no_more() -> None:
+    promised = PodVerdict("Pending", "", "", "n-1")
+    patch = pod_condition_patch(pod(), promised, NOW)
+    assert patch is not None
+    assert patch["status"] == {"nominatedNodeName": "n-1"}
+    shown = pod(status={"nominatedNodeName": "n-1"})
+    assert verdict_shown(shown) == promised
+    assert pod_condition_patch(shown, promised, NOW) is None
+    patch = pod_condition_patch(shown, NOTHING, NOW)
+    assert patch is not None
+    assert patch["status"] == {"nominatedNodeName": None}
 
 
 @pytest.mark.parametrize(("shown", "verdict"), NO_WRITE.values(), ids=NO_WRITE.keys())

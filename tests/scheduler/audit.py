@@ -107,7 +107,9 @@ def snapshot(cache: SchedulerCache) -> dict[str, Any]:
     cache.settle()
     sum_up_root(cache.queues)
     return {
-        "tasks": {task.uid: (task.status, task.node, task.assumed, task.evicted) for task in all_tasks(cache)},
+        "tasks": {
+            task.uid: (task.status, task.node, task.assumed, task.evicted, task.nominated) for task in all_tasks(cache)
+        },
         "nodes": {
             name: (node.used.key(), node.releasing.key(), node.pipelined.key(), sorted(node.tasks))
             for name, node in cache.nodes.items()

@@ -29,7 +29,7 @@ def with_plugin(**plugin: Any) -> dict[str, Any]:
         ({}, "actions", "nothing"),
         (document(actions=""), "actions", "actions"),
         (document(actions="enqueue, alocate"), "actions", "alocate"),
-        (document(actions="enqueue, preempt"), "actions", "preempt' of Volcano is not supported yet"),
+        (document(actions="enqueue, elect"), "actions", "unknown action"),
         (document(actions=["enqueue"]), "actions", "commas"),
         (document(tiers=None), "tiers", "list"),
         (document(tiers=[{}]), "tiers[0].plugins", "list"),
@@ -106,7 +106,7 @@ def with_plugin(**plugin: Any) -> dict[str, Any]:
             "tiers[0].plugins[1].arguments.sra",
             "enabled is not known",
         ),
-        (document(configurations=[{"name": "reclaim"}]), "configurations[0].name", "reclaim"),
+        (document(configurations=[{"name": "elect"}]), "configurations[0].name", "elect"),
         (
             document(configurations=[{"name": "allocate", "arguments": {"x": 1}}]),
             "configurations[0].arguments.x",

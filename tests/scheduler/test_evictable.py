@@ -146,6 +146,18 @@ def test_conformance_spares_pods_that_the_cluster_lives_on(point: str) -> None:
     assert named(getattr(session.framework, point)(session, task(session, "p"), tasks(session, "a b c d"))) == "a"
 
 
+@pytest.mark.parametrize("point", ["preemptable", "reclaimable"])
+def test_no_later_tier_lets_a_pod_go_that_conformance_protects(point: str) -> None:
+    """In Volcano a tier that lets nobody go is no opinion, and the next one would be asked about kube-system."""
+    cluster = four()
+    cluster.change_pod("b", namespace="kube-system")
+    both = [cluster.cache.tasks["uid-a"], cluster.cache.tasks["uid-b"]]
+    session = session_of(cluster, [PLUGINS["conformance"]({})], [saying(point, both)])
+    decide = getattr(session.framework, point)
+    assert named(decide(session, task(session, "p"), tasks(session, "b"))) == ""
+    assert named(decide(session, task(session, "p"), tasks(session, "a b"))) == "a"
+
+
 def test_priority_lets_jobs_of_lower_priority_and_lower_tasks_of_the_same_job_go() -> None:
     cluster = Cluster.of(
         nodes("n", 1, cpu=9),

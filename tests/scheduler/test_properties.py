@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from muster.scheduler.cache import SchedulerCache
 from muster.scheduler.conf import SchedulerConfiguration
 from muster.scheduler.cycle import _remember
-from muster.scheduler.outcome import Outcome
+from muster.scheduler.outcome import ROLLBACK, Outcome
 from muster.scheduler.queue import limits
 from muster.scheduler.repair import is_broken
 from muster.scheduler.resources import total
@@ -19,7 +20,7 @@ from muster.scheduler.specs import Phase, TaskStatus
 from muster.testing import Cluster
 from tests.scheduler.audit import all_tasks, audit, snapshot
 from tests.scheduler.plain_predicates import Placed, objection
-from tests.scheduler.worlds import STEPS, History, Step, World, worlds
+from tests.scheduler.worlds import STEPS, History, Step, World, crowded_worlds, worlds
 
 PROFILE = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 
@@ -103,7 +104,7 @@ def assert_promises(cluster: Cluster, outcome: Outcome) -> None:
 
 
 @PROFILE
-@given(worlds(), st.lists(STEPS, max_size=12))
+@given(worlds() | crowded_worlds(), st.lists(STEPS, max_size=12))
 def test_gangs_stay_whole_and_nothing_is_overcommitted_whatever_happens(world: World, steps: list[Step]) -> None:
     history = History(world.cluster())
     assert_promises(history.cluster, history.cluster.cycle())
@@ -112,7 +113,7 @@ def test_gangs_stay_whole_and_nothing_is_overcommitted_whatever_happens(world: W
 
 
 @PROFILE
-@given(worlds(), st.lists(STEPS, max_size=8), st.randoms(use_true_random=False))
+@given(worlds() | crowded_worlds(), st.lists(STEPS, max_size=8), st.randoms(use_true_random=False))
 def test_a_decision_does_not_depend_on_the_order_of_events(
     world: World, steps: list[Step], shuffler: random.Random
 ) -> None:
@@ -150,7 +151,7 @@ def test_a_discarded_statement_restores_every_account(world: World, data: st.Dat
 
 
 @PROFILE
-@given(worlds(), st.lists(STEPS, max_size=10))
+@given(worlds() | crowded_worlds(), st.lists(STEPS, max_size=10))
 def test_a_cycle_that_decides_nothing_leaves_the_model_as_it_was(world: World, steps: list[Step]) -> None:
     history = History(world.cluster())
     history.cluster.cycle()
@@ -164,7 +165,7 @@ def test_a_cycle_that_decides_nothing_leaves_the_model_as_it_was(world: World, s
 
 
 @PROFILE
-@given(worlds(), st.lists(STEPS, max_size=10))
+@given(worlds() | crowded_worlds(), st.lists(STEPS, max_size=10))
 def test_no_parked_gang_could_be_placed(world: World, steps: list[Step]) -> None:
     history = History(world.cluster())
     history.cluster.cycle()
@@ -179,7 +180,7 @@ def test_no_parked_gang_could_be_placed(world: World, steps: list[Step]) -> None
 
 
 @PROFILE
-@given(worlds(), st.lists(STEPS, max_size=10))
+@given(worlds() | crowded_worlds(), st.lists(STEPS, max_size=10))
 def test_parking_changes_no_decision(world: World, steps: list[Step]) -> None:
     """A scheduler that looks at every gang in every cycle binds and evicts the same."""
     parked, eager = History(world.cluster()), History(world.cluster())
@@ -195,7 +196,7 @@ def decisions(outcome: Outcome) -> tuple[object, ...]:
 
 
 @PROFILE
-@given(worlds(), st.lists(STEPS, max_size=10))
+@given(worlds() | crowded_worlds(), st.lists(STEPS, max_size=10))
 def test_no_fragment_outlives_the_time_for_repair_and_no_reservation_the_time_for_admission(
     world: World, steps: list[Step]
 ) -> None:
@@ -216,10 +217,75 @@ def test_no_fragment_outlives_the_time_for_repair_and_no_reservation_the_time_fo
     audit(history.cluster.cache)
 
 
-def settle(history: History) -> None:
+@PROFILE
+@given(crowded_worlds(), st.lists(STEPS, max_size=12))
+def test_nobody_is_evicted_unless_who_gains_by_it_ends_with_all_that_it_needs(world: World, steps: list[Step]) -> None:
+    """volcano#5026, volcano#5010: an eviction that helps nobody is never sent."""
+    history = History(world.cluster())
+    assert_evictions_help(history.cluster, history.cluster.cycle())
+    for step in steps:
+        assert_evictions_help(history.cluster, history.play(step))
+
+
+def assert_evictions_help(cluster: Cluster, outcome: Outcome) -> None:
+    for eviction in outcome.evictions:
+        if eviction.reason == ROLLBACK:
+            continue
+        job = cluster.cache.jobs[eviction.by]
+        promised = [each for each in outcome.pipelined if each.job == eviction.by]
+        assert job.ready + len(promised) >= job.min_member, eviction
+        assert eviction.node in {task.nominated for task in job.all_tasks()}, "the room is kept for who gains by it"
+        assert job.is_ready() or all(task.node or task.nominated for task in job.placeholders.values()), eviction
+
+
+@PROFILE
+@given(crowded_worlds(), st.lists(STEPS, max_size=10))
+def test_an_outcome_that_is_applied_leaves_nothing_to_decide(world: World, steps: list[Step]) -> None:
+    """A fixed point, while the victims are leaving and when they are gone."""
+    history = History(world.cluster())
+    history.cluster.cycle()
+    for step in steps:
+        history.play(step)
+    settle(history, victims_leave=False)
+    assert_nothing_is_decided(history.cluster)
+    settle(history)
+    assert_nothing_is_decided(history.cluster)
+
+
+def assert_nothing_is_decided(cluster: Cluster) -> None:
+    for job in cluster.cache.jobs.values():
+        cluster.cache.touch(job)
+    outcome = cluster.cycle()
+    assert not outcome.bindings
+    assert not outcome.evictions
+
+
+@PROFILE
+@given(crowded_worlds(), st.lists(STEPS, max_size=6))
+def test_evictions_come_to_an_end_though_every_victim_comes_back(world: World, steps: list[Step]) -> None:
+    """volcano#377, volcano#4947: nobody wins its room back from who evicted it."""
+    history = History(world.cluster())
+    history.cluster.cycle()
+    for step in steps:
+        history.play(step)
+    for _ in range(60):
+        evicted = [task for task in history.cluster.cache.tasks.values() if task.evicted is not None]
+        history.confirm()
+        for task in evicted:
+            history.reborn += 1
+            name = f"reborn-{history.reborn}"
+            again = replace(task.spec, uid=f"uid-{name}", name=name, status=TaskStatus.PENDING, node=None)
+            history.cluster.add(again)
+        outcome = history.cluster.cycle()
+        if not outcome.bindings and not outcome.evictions and outcome.wake_at != history.cluster.now:
+            return
+    raise AssertionError("the scheduler evicts for ever")
+
+
+def settle(history: History, *, victims_leave: bool = True) -> None:
     """Confirm what was decided until nothing is decided any more and no cycle is due."""
     for _ in range(30):
-        history.confirm()
+        history.confirm(victims_leave=victims_leave)
         outcome = history.cluster.cycle()
         if not outcome.bindings and not outcome.evictions and outcome.wake_at != history.cluster.now:
             return

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field, replace
 
 from hypothesis import strategies as st
 
-from muster.scheduler.conf import DEFAULT, SchedulerConfiguration
+from muster.scheduler.conf import DEFAULT, SchedulerConfiguration, load_configuration
 from muster.scheduler.constraints import PodConstraints, Taint, Toleration
 from muster.scheduler.outcome import Outcome
 from muster.scheduler.resources import Resources
-from muster.scheduler.specs import PodGroupSpec, PriorityClassSpec, QueueSpec, TaskSpec, TaskStatus
+from muster.scheduler.specs import Phase, PodGroupSpec, PriorityClassSpec, QueueSpec, TaskSpec, TaskStatus
 from muster.testing import EPOCH, Cluster, Spec, companion, configuration, dated, node, pod, pod_group, queue, resources
 from muster.testing_company import constraints, far, near, ports, rather, spread
 
@@ -25,6 +25,27 @@ CONFIGURATIONS = (
         "enqueue, allocate", ["gang"], ["predicates", {"name": "capacity", "enableHierarchy": True}, "nodeorder"]
     ),
 )
+_FAIR = ["drf", "predicates", "proportion", "nodeorder"]
+EVICTING = (
+    configuration("enqueue, allocate, backfill, reclaim, preempt", ["priority", "gang", "conformance"], _FAIR),
+    configuration("enqueue, allocate, preempt, reclaim", ["priority"], ["gang", *_FAIR]),
+    configuration("allocate, preempt, backfill", ["priority", "gang"], ["predicates"]),
+    configuration("preempt, reclaim, allocate", ["drf", "priority"], ["predicates", "proportion"]),
+    configuration("enqueue, allocate, gangpreempt, gangreclaim", ["priority", "gang", "conformance"], _FAIR),
+    load_configuration(
+        {
+            "actions": "enqueue, allocate, preempt",
+            "tiers": [{"plugins": [{"name": name} for name in ("priority", "gang", "predicates", "nodeorder")]}],
+            "configurations": [
+                {
+                    "name": "preempt",
+                    "arguments": {"enableTopologyAwarePreemption": True, "minCandidateNodesAbsolute": 3},
+                }
+            ],
+        }
+    ),
+)
+PRIORITIES = {"high": 100, "low": 1}
 TAINT = Taint("dedicated", "batch")
 CONSTRAINTS = (
     PodConstraints(),
@@ -106,6 +127,7 @@ def gang_specs(draw: st.DrawFn, name: str, queues: list[str]) -> list[Spec]:
             role="head" if index == 0 else "worker",
             scheduling=wishes if index else draw(st.sampled_from((wishes, *COMPANY))),
             labels=labels,
+            priority=draw(st.sampled_from((1, 1, 1, 5))),
             gated=draw(st.sampled_from((False,) * 9 + (True,))),
         )
         for index in range(size)
@@ -118,8 +140,8 @@ def gang_specs(draw: st.DrawFn, name: str, queues: list[str]) -> list[Spec]:
         min_resources=draw(st.sampled_from((None, resources(cpu * least)))),
         roles=draw(st.sampled_from(({}, {"head": 1}))) if least else {},
         queue=draw(st.sampled_from(queues)),
-        priority_class=draw(st.sampled_from(("", "", "high"))),
         companions=draw(st.sampled_from(((), (), (companion(cpu=0.5),)))),
+        priority_class=draw(st.sampled_from(("", "", *PRIORITIES))),
     )
     return [group, *members]
 
@@ -150,11 +172,11 @@ class World:
 
 
 @st.composite
-def worlds(draw: st.DrawFn) -> World:
+def worlds(draw: st.DrawFn, configurations: tuple[SchedulerConfiguration, ...] = (*CONFIGURATIONS, *EVICTING)) -> World:
     specs: list[Spec] = [draw(node_specs(f"n{index}")) for index in range(draw(st.integers(1, 4)))]
     names = ["default", *[f"q{index}" for index in range(draw(st.integers(0, 4)))]]
     specs += [draw(queue_specs(name, names[1:])) for name in names[1:]]
-    specs.append(PriorityClassSpec("high", 10))
+    specs += [PriorityClassSpec(name, value) for name, value in PRIORITIES.items()]
     for index in range(draw(st.integers(1, 5))):
         made = draw(gang_specs(f"g{index}", names))
         specs += made
@@ -174,7 +196,48 @@ def worlds(draw: st.DrawFn) -> World:
         )
     if draw(st.booleans()):
         specs.append(pod("loner", cpu=1))
-    return World(specs, draw(st.sampled_from(CONFIGURATIONS)))
+    return World(specs, draw(st.sampled_from(configurations)))
+
+
+@st.composite
+def crowded_worlds(draw: st.DrawFn, configurations: tuple[SchedulerConfiguration, ...] = EVICTING) -> World:
+    """Nodes full of pods that run, and gangs that want to take their place."""
+    names = ["default", "q1", "q2"]
+    specs: list[Spec] = [queue(name, draw(st.integers(1, 3))) for name in names[1:]]
+    specs += [PriorityClassSpec(name, value) for name, value in PRIORITIES.items()]
+    free = {f"n{index}": draw(st.integers(2, 4)) for index in range(draw(st.integers(1, 3)))}
+    specs += [node(name, cpu) for name, cpu in free.items()]
+    for index in range(draw(st.integers(1, 4))):
+        specs += draw(_tenants(f"r{index}", names, free))
+    for index in range(draw(st.integers(1, 3))):
+        name, size = f"w{index}", draw(st.integers(1, 3))
+        cpu = draw(st.sampled_from((1, 1, 2)))
+        specs.append(_group(draw, name, draw(st.integers(0, size)), names, Phase.INQUEUE, ("high", "high", "low", "")))
+        specs += [pod(f"{name}-p-{each}", name, cpu, priority=draw(st.sampled_from((1, 5)))) for each in range(size)]
+    return World(specs, draw(st.sampled_from(configurations)))
+
+
+@st.composite
+def _tenants(draw: st.DrawFn, name: str, queues: list[str], free: dict[str, int]) -> list[Spec]:
+    """A gang that runs where there is room left."""
+    cpu, running = draw(st.sampled_from((1, 1, 2))), []
+    for index in range(draw(st.integers(1, 5))):
+        there = [each for each, room in sorted(free.items()) if room >= cpu]
+        if there:
+            chosen = draw(st.sampled_from(there))
+            free[chosen] -= cpu
+            running.append(pod(f"{name}-p-{index}", name, cpu, node=chosen))
+    least = draw(st.integers(0, len(running)))
+    return [_group(draw, name, least, queues, Phase.RUNNING, ("low", "low", "high", "")), *running]
+
+
+def _group(
+    draw: st.DrawFn, name: str, least: int, queues: list[str], phase: Phase, classes: tuple[str, ...]
+) -> PodGroupSpec:
+    chosen = draw(st.sampled_from(queues))
+    companions = draw(st.sampled_from(((), (), (), (companion(cpu=0.5),)))) if phase is Phase.INQUEUE else ()
+    priority = draw(st.sampled_from(classes))
+    return pod_group(name, least, queue=chosen, phase=phase, priority_class=priority, companions=companions)
 
 
 @dataclass(frozen=True)
@@ -214,6 +277,7 @@ class History:
 
     cluster: Cluster
     deleted: list[TaskSpec] = field(default_factory=list)
+    reborn: int = 0
 
     def play(self, step: Step) -> Outcome:
         """Let the step happen, then run a cycle."""
@@ -259,11 +323,13 @@ class History:
         elif kind == "leave":
             cache.set_task(replace(spec, status=TaskStatus.RELEASING, node=task.node))
 
-    def confirm(self) -> None:
-        """The API server shows everything that was decided."""
+    def confirm(self, *, victims_leave: bool = True) -> None:
+        """The API server shows everything that was decided; victims are gone, or only on their way."""
         cache = self.cluster.cache
-        for task in list(cache.tasks.values()):
-            if task.evicted is not None:
+        for task in sorted(cache.tasks.values(), key=lambda task: task.uid):
+            if task.evicted is not None and not victims_leave:
+                cache.set_task(replace(task.spec, status=TaskStatus.RELEASING, node=task.node))
+            elif task.evicted is not None:
                 self.deleted.append(replace(task.spec, status=TaskStatus.PENDING, node=None))
                 cache.remove_task(task.uid)
             elif task.status is TaskStatus.BINDING:

@@ -1,4 +1,5 @@
-"""Carries evictions out: says why on the pod (condition DisruptionTarget, event), then deletes it by its UID.
+"""Carries evictions out: says why on the pod (conditions Ready and DisruptionTarget, events on it and on its PodGroup),
+then deletes it by its UID.
 
 The pod's own grace period holds. A pod that is gone or has been replaced under its name needs no eviction any more; it
 has to be read to know that, for a write is also refused as a conflict when others write to the same pod all the time.
@@ -10,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 
 from muster.engine.backoff import Backoff
 from muster.engine.clock import Clock
@@ -26,7 +27,10 @@ logger = logging.getLogger(__name__)
 
 
 class Evictor:
-    """Evicts `concurrency` pods at a time, each with at most `tries`; `failed` gets what could not be evicted."""
+    """Evicts `concurrency` pods at a time, each with at most `tries`; `failed` gets what could not be evicted.
+
+    `pod_group` names the PodGroup of an evicted pod, for the event on it.
+    """
 
     def __init__(
         self,
@@ -35,6 +39,7 @@ class Evictor:
         clock: Clock,
         *,
         failed: Callable[[Eviction, str], None],
+        pod_group: Callable[[Eviction], ObjectReference | None] = lambda _: None,
         concurrency: int = 10,
         tries: int = 5,
         backoff: Backoff | None = None,
@@ -43,17 +48,18 @@ class Evictor:
         self._recorder = recorder
         self._clock = clock
         self._failed = failed
+        self._pod_group = pod_group
         self._slots = asyncio.Semaphore(concurrency)
         self._tries = tries
         self._backoff = backoff or Backoff(first=0.1, limit=5.0)
-        self._posted: asyncio.Queue[Eviction] = asyncio.Queue()
+        self._posted: asyncio.Queue[tuple[list[Eviction], Callable[[], Awaitable[None]] | None]] = asyncio.Queue()
         self._open = 0
 
-    def post(self, evictions: Iterable[Eviction]) -> None:
-        """Have pods evicted."""
-        for eviction in evictions:
-            self._open += 1
-            self._posted.put_nowait(eviction)
+    def post(self, evictions: Iterable[Eviction], after: Callable[[], Awaitable[None]] | None = None) -> None:
+        """Have pods evicted, once `after` (if any) has returned."""
+        batch = list(evictions)
+        self._open += len(batch)
+        self._posted.put_nowait((batch, after))
 
     @property
     def idle(self) -> bool:
@@ -64,13 +70,24 @@ class Evictor:
         """Carry out until cancelled."""
         async with asyncio.TaskGroup() as group:
             while True:
-                group.create_task(self._carry_out(await self._posted.get()))
+                batch, after = await self._posted.get()
+                group.create_task(self._carry_out_all(batch, after))
+
+    async def _carry_out_all(self, batch: list[Eviction], after: Callable[[], Awaitable[None]] | None) -> None:
+        if after is not None:
+            await after()
+        async with asyncio.TaskGroup() as group:
+            for eviction in batch:
+                group.create_task(self._carry_out(eviction))
 
     async def _carry_out(self, eviction: Eviction) -> None:
         complaint = await self._evict(eviction)
         self._open -= 1
         if complaint is None:
             self._recorder.event(pod_reference(eviction), "Warning", "Evict", explanation(eviction), "Evicting")
+            group = self._pod_group(eviction)
+            if group is not None:
+                self._recorder.event(group, "Normal", "Evict", f"{eviction.pod}: {explanation(eviction)}", "Evicting")
         else:
             logger.warning("%s/%s was not evicted: %s", eviction.namespace, eviction.pod, complaint)
             self._failed(eviction, complaint)
@@ -104,14 +121,12 @@ class Evictor:
             raise
 
     async def _mark(self, eviction: Eviction) -> None:
-        condition = {
-            "type": "DisruptionTarget",
-            "status": "True",
-            "reason": "PreemptionByScheduler",
-            "message": explanation(eviction),
-            "lastTransitionTime": rfc3339(self._clock.now()),
-        }
-        patch = {"metadata": {"uid": eviction.task_uid}, "status": {"conditions": [condition]}}
+        told = {"message": explanation(eviction), "lastTransitionTime": rfc3339(self._clock.now())}
+        conditions = [
+            {"type": "Ready", "status": "False", "reason": "Evict", **told},
+            {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler", **told},
+        ]
+        patch = {"metadata": {"uid": eviction.task_uid}, "status": {"conditions": conditions}}
         kind = PatchKind.STRATEGIC
         try:
             await self._client.patch(PODS, eviction.namespace, eviction.pod, patch, kind=kind, subresource="status")
@@ -123,7 +138,8 @@ def explanation(eviction: Eviction) -> str:
     """Why a pod is evicted, in a sentence."""
     if eviction.reason == "rollback":
         return f"Pod is evicted, because its gang {eviction.by} fell below its minimum and could not be completed"
-    return f"Pod is evicted, because of {eviction.reason} for {eviction.by}"
+    gain = f" for {eviction.by}" if eviction.by != eviction.job else ""
+    return f"Pod is evicted, because of {eviction.reason}{gain}"
 
 
 def pod_reference(eviction: Eviction) -> ObjectReference:

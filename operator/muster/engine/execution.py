@@ -24,7 +24,7 @@ from muster.engine.queue_status import QueueWriter
 from muster.engine.references import reference
 from muster.kube.client import ApiClient
 from muster.kube.events import EventRecorder, ObjectReference
-from muster.kube.resource import QUEUES
+from muster.kube.resource import PODGROUPS, QUEUES
 from muster.scheduler.cache import SchedulerCache
 from muster.scheduler.cycle import run_cycle
 from muster.scheduler.outcome import Binding, Eviction, Outcome
@@ -87,7 +87,7 @@ class Execution:
             failed=self._on_bind_failed,
             concurrency=settings.concurrency,
         )
-        self.evictor = Evictor(client, recorder, clock, failed=self._on_evict_failed)
+        self.evictor = Evictor(client, recorder, clock, failed=self._on_evict_failed, pod_group=self._pod_group_of)
         self.pod_groups = PodGroupWriter(client, informers.pod_groups, recorder, clock)
         self.queues = QueueWriter(client, informers.queues, clock)
         self.pod_conditions = PodConditionWriter(client, informers.pods, clock)
@@ -122,7 +122,7 @@ class Execution:
         self.queues.update(outcome.queues)
         self._complain_of_queues(outcome)
         self.pod_conditions.update(outcome.pods)
-        self.evictor.post(outcome.evictions)
+        self._evict(outcome)
         gangs: defaultdict[str, list[Binding]] = defaultdict(list)
         for binding in outcome.bindings:
             gangs[binding.job].append(binding)
@@ -138,6 +138,24 @@ class Execution:
                 about = reference(QUEUES, shown.metadata)
                 text = describe(status.problem)
                 self._recorder.event(about, "Warning", status.problem.code.value, text, "Scheduling")
+
+    def _evict(self, outcome: Outcome) -> None:
+        """For whom room is made must be on the server before it is made, or a restart would give it to others."""
+        promised: defaultdict[str, list[str]] = defaultdict(list)
+        for task in outcome.pipelined:
+            promised[task.job].append(f"{task.namespace}/{task.pod}")
+        takers: defaultdict[str, list[Eviction]] = defaultdict(list)
+        for eviction in outcome.evictions:
+            takers[eviction.by].append(eviction)
+        for by, evictions in takers.items():
+            self.evictor.post(evictions, after=partial(self.pod_conditions.written, promised[by]))
+
+    def _pod_group_of(self, eviction: Eviction) -> ObjectReference | None:
+        namespace, _, name = eviction.job.partition("/")
+        group = self._informers.pod_groups.get(namespace, name)
+        if group is None:
+            return None
+        return reference(PODGROUPS, group.metadata)
 
     def _on_bound(self, binding: Binding) -> None:
         about = ObjectReference("v1", "Pod", binding.namespace, binding.pod, binding.task_uid)

@@ -114,11 +114,12 @@ def cooldown_end(pod: Pod, status: TaskStatus) -> float | None:
 
 
 def verdict_shown(pod: Pod) -> PodVerdict | None:
-    """The `Unschedulable` that the pod carries, if it does."""
+    """The `Unschedulable` and the nominated node that the pod carries, None when it carries neither."""
+    nominated = pod.status.nominated_node_name or ""
     for condition in pod.status.conditions:
         if condition.type == "PodScheduled" and condition.status == "False" and condition.reason == "Unschedulable":
-            return PodVerdict("Pending", "Unschedulable", condition.message or "")
-    return None
+            return PodVerdict("Pending", "Unschedulable", condition.message or "", nominated)
+    return PodVerdict("Pending", "", "", nominated) if nominated else None
 
 
 def _note(pod: Pod, key: str) -> str:

@@ -1,4 +1,4 @@
-"""Says `Unschedulable` on pods, and takes it back.
+"""Says `Unschedulable` on pods, and on which node room is made for them, and takes it back.
 
 Cluster autoscalers buy nodes for pods with the condition PodScheduled=False of exactly this reason, so it stands only
 on members that more nodes would help, and goes when that is no longer so. A write carries the version that was looked
@@ -7,7 +7,7 @@ at: a binding that comes between makes it void.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any, Final
 
@@ -29,7 +29,7 @@ _GATED_MESSAGE: Final = "Scheduling is blocked due to non-empty scheduling gates
 
 
 class PodConditionWriter:
-    """Keeps the condition PodScheduled of waiting pods as the scheduler decided last."""
+    """Keeps condition PodScheduled and nominated node of waiting pods as the scheduler decided last."""
 
     def __init__(self, client: ApiClient, pods: Informer[Pod], clock: Clock) -> None:
         self._client = client
@@ -46,10 +46,15 @@ class PodConditionWriter:
                 continue
             self._wanted[key] = (shown.metadata.uid, verdict)
             said = verdict_shown(shown)
-            if said is not None and verdict.reason == _UNSCHEDULABLE:
+            if said is not None and verdict.reason == _UNSCHEDULABLE == said.reason and _same_node(said, verdict):
                 self.queue.put_later(key, WORDING_DELAY)
             else:
                 self.queue.put(key)
+
+    async def written(self, keys: Iterable[str]) -> None:
+        """Return once nothing is left to write for these pods: written, or given up."""
+        for key in keys:
+            await self.queue.settled(key)
 
     def _shown(self, key: str) -> Pod | None:
         namespace, _, name = key.partition("/")
@@ -79,30 +84,41 @@ class PodConditionWriter:
         self._pods.record(written)
 
 
+def _same_node(said: PodVerdict, verdict: PodVerdict) -> bool:
+    return said.nominated == verdict.nominated
+
+
 def _waits(pod: Pod, uid: str) -> bool:
     """Whether the pod is the one meant and not on a node."""
     return pod.metadata.uid == uid and pod.spec.node_name is None and pod.metadata.deletion_timestamp is None
 
 
 def pod_condition_patch(shown: Pod, verdict: PodVerdict, now: float) -> dict[str, Any] | None:
-    """The strategic merge patch for the pod's status; None when it says the right thing already.
+    """The strategic merge patch for the pod's status; None when it says the right thing already."""
+    status: dict[str, Any] = {}
+    condition = _wanted_condition(shown, verdict, now)
+    if condition is not None:
+        status["conditions"] = [condition]
+    if verdict.nominated != (shown.status.nominated_node_name or ""):
+        status["nominatedNodeName"] = verdict.nominated or None
+    if not status:
+        return None
+    meta = shown.metadata
+    return {"metadata": {"uid": meta.uid, "resourceVersion": meta.resource_version}, "status": status}
+
+
+def _wanted_condition(shown: Pod, verdict: PodVerdict, now: float) -> dict[str, Any] | None:
+    """What has to be written of the condition.
 
     Without a reason, an `Unschedulable` gives way to what the API server itself says of a gated pod, or to nothing.
     """
     said = verdict_shown(shown)
+    complains = said is not None and said.reason == _UNSCHEDULABLE
     if verdict.reason != _UNSCHEDULABLE:
-        return None if said is None else _patch(shown, _retraction(shown, now))
-    if said is not None and said.message == verdict.message:
+        return _retraction(shown, now) if complains else None
+    if said is not None and complains and said.message == verdict.message:
         return None
-    return _patch(shown, _condition(shown, _UNSCHEDULABLE, verdict.message, now))
-
-
-def _patch(shown: Pod, condition: dict[str, Any]) -> dict[str, Any]:
-    meta = shown.metadata
-    return {
-        "metadata": {"uid": meta.uid, "resourceVersion": meta.resource_version},
-        "status": {"conditions": [condition]},
-    }
+    return _condition(shown, _UNSCHEDULABLE, verdict.message, now)
 
 
 def _retraction(shown: Pod, now: float) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from muster.scheduler.parking import ParkingLot, Relief
 from muster.scheduler.placement import NodeIndex
 from muster.scheduler.queue import IMPLICIT, QueueInfo
 from muster.scheduler.resources import Resources
+from muster.scheduler.rivals import Rivals
 from muster.scheduler.shapes import ShapeBook
 from muster.scheduler.specs import PriorityClassSpec, ResourceQuotaSpec, TaskSpec, TaskStatus
 from muster.scheduler.task import TaskInfo
@@ -35,9 +36,9 @@ class Accounts:
     whose status has to be worked out again, `waiting` those that the actions look at, `unsettled` those whose part in
     promises may be out of date. `tree_changed` says that queues have come, gone or changed since `settle`,
     `tree_version` counts how often. `relief` is what got better since the last cycle, `reserving` names the jobs that
-    ended it with room promised on nodes. `resource_quotas` are by namespace and key. `starved` are the jobs that have
-    waited too long, `holds` what is held for the first of them (as it was worked out from `holds_seen`). `memory`
-    belongs to the cycle.
+    ended it with room promised on nodes, `nominated` those for which such room is kept, and since when (Unix seconds).
+    `resource_quotas` are by namespace and key. `starved` are the jobs that have waited too long, `holds` what is held
+    for the first of them (as it was worked out from `holds_seen`). `memory` belongs to the cycle.
     """
 
     def __init__(self) -> None:
@@ -61,6 +62,8 @@ class Accounts:
         self.starved: dict[str, JobInfo] = {}
         self.holds: list[Hold] = []
         self.holds_seen: object = None
+        self.nominated: dict[str, float] = {}
+        self.rivals = Rivals()
         self.memory: object = None
         self.unsettled: dict[str, JobInfo] = {}
         self.ungrouped = QueueInfo(_UNGROUPED)

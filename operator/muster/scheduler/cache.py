@@ -90,18 +90,31 @@ class SchedulerCache(Accounts):
         status, node = _placement(spec)
         if old is not None:
             status, node = _what_stands(old, task, status, node)
+            task.nominated = old.nominated if status is TaskStatus.PENDING else None
+            task.spoils = old.spoils
             self._detach(old)
         self.tasks[spec.uid] = task
         task.job = self._job_of(spec)
         if self.outlooks:
             self.shape(task)
         self._attach(task, status, node)
+        if old is None:
+            self._believe_nomination(task)
+        if status in (TaskStatus.BOUND, TaskStatus.RUNNING):
+            self.relief.victims = True
         if old is not None:
             self._note_relief(old, task)
             self._clean_up(old)
         elif task.node is not None:
             self.note_company(task)
         self._touch_task(task)
+
+    def _believe_nomination(self, task: TaskInfo) -> None:
+        """A pod that was promised a node before a restart still is, if the room is there (`nominations.restore`)."""
+        said = task.spec.verdict
+        if said is not None and said.nominated and task.schedulable and task.job is not None:
+            task.nominated = said.nominated
+            self.nominated.setdefault(task.job.key, 0.0)
 
     def remove_task(self, uid: str) -> None:
         """A pod is gone."""
@@ -136,6 +149,7 @@ class SchedulerCache(Accounts):
         if task is None or task.evicted is None:
             return
         before, task.evicted = task.evicted, None
+        self.relief.victims = True
         self.move(task, before if task.node is not None else TaskStatus.PENDING, task.node)
         self._touch_task(task)
 
@@ -248,6 +262,8 @@ class SchedulerCache(Accounts):
             self._note_status(job, spec, old)
             if differs_in_status_only(spec, old):
                 return
+        job.terms = object()
+        self.relief.victims = True
         self._set_queue(job, self.queue(spec.queue or DEFAULT))
         roles = frozenset(each.role for each in spec.companions)
         if roles != job.companion_roles:
@@ -303,6 +319,7 @@ class SchedulerCache(Accounts):
 
     def _unlink(self, job: JobInfo) -> None:
         self.contribute(job, withdraw=True)
+        self.rivals.losers.discard(job.key)
         job.queue.jobs.pop(job.key, None)
         self.drop_queue_if_empty(job.queue)
         self.lot.unpark(job)
@@ -332,6 +349,7 @@ class SchedulerCache(Accounts):
     def _touch_queue(self, queue: QueueInfo) -> None:
         self.tree_changed = True
         self.relief.queues.update(self.queues)
+        self._rules_changed()
         for job in queue.jobs.values():
             self.touch(job)
         if self.outlooks:
@@ -372,7 +390,13 @@ class SchedulerCache(Accounts):
             if job.phase is Phase.PENDING and job.key.startswith(f"{namespace}/"):
                 self.relief.queues.add(job.queue.name)
 
+    def _rules_changed(self) -> None:
+        """Who may evict whom has to be asked anew."""
+        self.relief.victims = True
+        self.rivals.clear()
+
     def _reprioritise(self) -> None:
+        self._rules_changed()
         for job in self.jobs.values():
             priority = self._priority(job.spec.priority_class) if job.spec else 0
             if priority != job.priority:

@@ -11,11 +11,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from muster.scheduler.actions import ACTIONS
-from muster.scheduler.actions import NOT_YET as ACTIONS_NOT_YET
 from muster.scheduler.framework import Framework, Plugin
 from muster.scheduler.plugins import NOT_YET as PLUGINS_NOT_YET
 from muster.scheduler.plugins import PLUGINS
-from muster.scheduler.plugins.arguments import boolean
+from muster.scheduler.plugins.arguments import boolean, integer
 
 FLAGS = frozenset(
     {
@@ -49,6 +48,17 @@ FLAGS = frozenset(
 _ACTION_ARGUMENTS: dict[str, dict[str, Callable[[object], Any]]] = {
     "allocate": {"predicateErrorCacheEnable": boolean},
     "backfill": {"predicateErrorCacheEnable": boolean},
+    "preempt": {
+        "predicateErrorCacheEnable": boolean,
+        "enableTopologyAwarePreemption": boolean,
+        "topologyAwarePreemptWorkerNum": integer,
+        "minCandidateNodesPercentage": integer,
+        "minCandidateNodesAbsolute": integer,
+        "maxCandidateNodesAbsolute": integer,
+    },
+    "reclaim": {"predicateErrorCacheEnable": boolean},
+    "gangpreempt": {"maxDomains": integer, "allowWholeBundle": boolean},
+    "gangreclaim": {"maxDomains": integer, "allowWholeBundle": boolean},
 }
 
 
@@ -147,8 +157,6 @@ def _actions(value: object) -> tuple[str, ...]:
 def _check_action(name: object, path: str) -> str:
     if isinstance(name, str) and name in ACTIONS:
         return name
-    if isinstance(name, str) and name in ACTIONS_NOT_YET:
-        raise ConfigurationError(path, f"action {name!r} of Volcano is not supported yet")
     raise ConfigurationError(path, f"unknown action {name!r} (known: {', '.join(sorted(ACTIONS))})")
 
 

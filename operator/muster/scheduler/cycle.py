@@ -20,6 +20,7 @@ from muster.scheduler.hierarchy import sum_up_root
 from muster.scheduler.hold_plan import note_starved, plan_holds
 from muster.scheduler.job import JobInfo
 from muster.scheduler.node import NodeInfo
+from muster.scheduler.nominations import restore
 from muster.scheduler.outcome import Outcome, PodGroupStatus, QueueStatus
 from muster.scheduler.parking import Parking, Relief
 from muster.scheduler.placing import gang_key
@@ -91,6 +92,7 @@ def _remember(cache: SchedulerCache, configuration: SchedulerConfiguration) -> _
     cache.relief.everything = True
     cache.index.mention(memory.framework.labels)
     cache.look_out(memory.framework.outlooks)
+    cache.rivals.clear()
     for queue in cache.queues.values():
         queue.deserved = None
     cache.changed.update(cache.jobs)
@@ -117,6 +119,7 @@ def _open(session: Session, memory: _Memory) -> None:
         _claim_companions(session, job)
     for plugin in session.framework.plugins:
         plugin.on_session_open(session)
+    restore(session)
     note_starved(session, [*looked_at.values(), *due])
     plan_holds(session)
     if cache.reserving:
@@ -142,7 +145,7 @@ def _helps(session: Session, shape: Shape, nodes: Iterable[NodeInfo]) -> bool:
     for node in nodes:
         if node.spec is None or judge.refusal(shape, node) is not None:
             continue
-        if fits(shape, node.idle) or fits(shape, node.future_idle):
+        if fits(shape, node.future_idle):
             return True
     return False
 
@@ -194,13 +197,15 @@ def _note_reason(session: Session, job: JobInfo) -> None:
 def _park(session: Session) -> None:
     """Leave refused gangs alone until something that could help happens."""
     cache = session.cache
-    cache.reserving = set(session.reserving)
+    cache.reserving = session.reserving.keys() - cache.nominated.keys()
     for job in session.candidates:
         if not waits(job):
             cache.waiting.pop(job.key, None)
             continue
         reasons = [*session.findings.get(job.key, ()), *([job.reason] if job.reason else [])]
         wakes = frozenset(wake for reason in reasons for wake in reason.wakes)
+        if job.key in session.hunted:
+            wakes |= {Wake.VICTIMS}
         if job.key in session.reserving or (job.phase is Phase.PENDING and not session.findings.get(job.key)):
             continue
         if job.reason is not None and job.reason.code is not Code.WAITING_FOR_TURN:
@@ -211,7 +216,8 @@ def _park(session: Session) -> None:
             parking = Parking(
                 wakes, frozenset({job.queue.name, *blocking}), tuple(shapes[key] for key in sorted(shapes))
             )
-            alone = job.ready or job.broken_since is not None or session.holds.of(job) is not None
+            alone = job.ready or job.broken_since is not None or job.key in cache.rivals.losers
+            alone = alone or session.holds.of(job) is not None
             like = job.key if alone else (gang_key(job), session.framework.kind(job))
             cache.lot.park(job, parking, like, session.job_key(job))
 

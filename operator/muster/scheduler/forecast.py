@@ -44,7 +44,7 @@ class _NodeForecast:
 
     def __init__(self, node: NodeInfo, taken: Resources | None) -> None:
         self._node = node
-        self._room = node.idle
+        self._room = node.idle.minus(node.pipelined)
         if taken is not None:
             self._room.sub(taken)
         self._ends: list[tuple[float, Resources]] | None = None

@@ -74,6 +74,8 @@ class Plugin:
     """
 
     name: ClassVar[str]
+    protects: ClassVar[bool] = False
+    """Whom it does not let go is safe for good: no later tier is asked about them (Volcano would ask it)."""
     arguments: ClassVar[dict[str, Callable[[object], Any]]] = {}
     bounds_tree: ClassVar[bool] = False
     argument_prefixes: ClassVar[dict[str, Callable[[object], Any]]] = {}
@@ -95,6 +97,9 @@ class Plugin:
 
     def on_session_close(self, session: Session) -> None:
         """Called at the end of each cycle, before what was not committed is undone."""
+
+
+PROTECTABLE = ("preemptable", "reclaimable", "unified_evictable")
 
 
 @dataclass(slots=True)
@@ -127,6 +132,7 @@ class Tier:
     queue_standing: list[QueueStanding] = field(default_factory=list)
     checks: list[CheckMaker] = field(default_factory=list)
     wishes: list[WishMaker] = field(default_factory=list)
+    protectors: dict[str, list[Evictable]] = field(default_factory=lambda: {point: [] for point in PROTECTABLE})
 
 
 FLAGS = {
@@ -158,10 +164,13 @@ rule): they are always asked. Nor has `queue_standing`: it only tells."""
 class ExtensionPoints:
     """One plugin's way into its tier: registers only where the plugin's flags allow it."""
 
-    def __init__(self, tier: Tier, flags: dict[str, bool], labels: set[str] | None = None) -> None:
+    def __init__(
+        self, tier: Tier, flags: dict[str, bool], labels: set[str] | None = None, *, protects: bool = False
+    ) -> None:
         self._tier = tier
         self._flags = flags
         self._labels = labels if labels is not None else set()
+        self._protects = protects
 
     def mention(self, *labels: str) -> None:
         """The plugin reads these labels of nodes where it judges makes: nodes that differ in them are told apart."""
@@ -176,6 +185,8 @@ class ExtensionPoints:
         flag = FLAGS.get(point)
         if flag is None or self._flags.get(flag, True):
             getattr(self._tier, point).append(function)
+            if self._protects and point in PROTECTABLE:
+                self._tier.protectors[point].append(function)
 
 
 class Framework:
@@ -191,7 +202,7 @@ class Framework:
         self.labels: set[str] = set()
         for tier, entries in zip(self.tiers, tiers, strict=True):
             for plugin, flags in entries:
-                plugin.register(ExtensionPoints(tier, flags, self.labels))
+                plugin.register(ExtensionPoints(tier, flags, self.labels, protects=plugin.protects))
         self._job_order = list(self._all("job_order"))
         self._task_order = list(self._all("task_order"))
         self._queue_order = list(self._all("queue_order"))
@@ -291,22 +302,27 @@ class Framework:
 
     def preemptable(self, session: Session, preemptor: TaskInfo, candidates: Sequence[TaskInfo]) -> list[TaskInfo]:
         """Which candidates, the first victim first, may be evicted for a task of their own queue."""
-        return decide(
-            (partial(check, session, preemptor, candidates) for check in tier.preemptable) for tier in self.tiers
-        )
+        return self._evictable("preemptable", session, preemptor, candidates)
 
     def reclaimable(self, session: Session, reclaimer: TaskInfo, candidates: Sequence[TaskInfo]) -> list[TaskInfo]:
         """Which candidates, the first victim first, may be evicted for a task of another queue."""
-        return decide(
-            (partial(check, session, reclaimer, candidates) for check in tier.reclaimable) for tier in self.tiers
-        )
+        return self._evictable("reclaimable", session, reclaimer, candidates)
 
     def unified_evictable(
         self, session: Session, context: EvictionContext, candidates: Sequence[TaskInfo]
     ) -> list[TaskInfo]:
         """Which candidates, the first victim first, may be evicted for a whole gang."""
+        return self._evictable("unified_evictable", session, context, candidates)
+
+    def _evictable(self, point: str, session: Session, for_whom: Any, candidates: Sequence[TaskInfo]) -> list[TaskInfo]:
+        for tier in self.tiers:
+            for protector in tier.protectors[point]:
+                permitted = protector(session, for_whom, candidates)
+                candidates = candidates if permitted is None else permitted
+        if not candidates:
+            return []
         return decide(
-            (partial(check, session, context, candidates) for check in tier.unified_evictable) for tier in self.tiers
+            (partial(check, session, for_whom, candidates) for check in getattr(tier, point)) for tier in self.tiers
         )
 
     def compare_victim_queues(self, session: Session, left: QueueInfo, right: QueueInfo, preemptor: QueueInfo) -> int:

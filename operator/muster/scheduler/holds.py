@@ -136,6 +136,10 @@ class Holds:
         runtime = job.expected_runtime() if hold.until is not None else None
         return runtime is None or hold.until is None or self._session.now + runtime > hold.until
 
+    def bars(self, job: JobInfo, node: str) -> bool:
+        """Whether the node drains for a gang that binds this one: whoever leaves it makes room for that gang."""
+        return any(node in hold.draining and self._binds(hold, job) for hold in self._holds)
+
     @contextmanager
     def lifted_for(self, job: JobInfo) -> Iterator[None]:
         """Let the job use the room of the holds that do not bind it."""
@@ -166,7 +170,7 @@ class Holds:
                 node = cache.nodes.get(name)
                 if node is None or node.spec is None:
                     continue
-                idle = node.idle.maximum(_ZERO)
+                idle = node.idle.minus(node.pipelined).maximum(_ZERO)  # what is promised is not ours to hold
                 task = _stand_in(hold, name, idle if name in hold.draining else amount.minimum(idle))
                 self._move(task, TaskStatus.BOUND, name)
                 standing.append(task)

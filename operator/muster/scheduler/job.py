@@ -33,7 +33,7 @@ class JobInfo:
 
     `held_min` is the minimum that the gang met last: below it the gang is broken. `inqueue_since` is when it was
     admitted, `reservation_expired` that it gave its reservation back (P7), `never` why it can't be placed at all,
-    `wait` since when it waits.
+    `wait` since when it waits. `terms` is another object whenever what the gang asks for has changed.
     `wanting_nodes` are the shapes (by id) that more nodes would help, each with how many of its tasks fit as it is.
     """
 
@@ -65,6 +65,7 @@ class JobInfo:
         "spec",
         "synthetic",
         "tasks",
+        "terms",
         "version",
         "wait",
         "wanting_nodes",
@@ -94,6 +95,7 @@ class JobInfo:
 
     def clear_state(self) -> None:
         """Start as a PodGroup never seen before."""
+        self.terms = object()
         self.phase = Phase.PENDING
         self.conditions: tuple[Condition, ...] = ()
         self.reason: Reason | None = None

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from muster.scheduler.buckets import Bucket, Make, fits
 from muster.scheduler.constraints import NODE_NAME_FIELD
 from muster.scheduler.images import ImageBook
-from muster.scheduler.judge import Judge
+from muster.scheduler.judge import PRECISION, Judge
 from muster.scheduler.node import NodeInfo
 from muster.scheduler.specs import NodeSpec
 from muster.scheduler.task import Shape
@@ -109,6 +109,25 @@ class NodeIndex:
         for bucket in self.filled_buckets():
             if view.refusal(bucket.make) is None and fits(shape, bucket.idle):
                 yield from bucket.members.values()
+
+    def rank(self, shape: Shape, nodes: Iterable[NodeInfo]) -> list[NodeInfo]:
+        """Those of the nodes that the shape could run on, whatever and whoever is there now, the best first."""
+        view = self.view(shape)
+        scores: dict[int, int | None] = {}
+        found: list[tuple[int, NodeInfo]] = []
+        for node in nodes:
+            bucket = node.bucket
+            if bucket is None:
+                continue
+            if bucket.id not in scores:
+                scores[bucket.id] = view.score(bucket, node)
+            score = scores[bucket.id]
+            if score is not None:
+                found.append((score, node))
+        for wish in self.judge.wishes_of(shape, later=True):
+            more = wish([node for _, node in found])
+            found = [(score + extra * PRECISION, node) for (score, node), extra in zip(found, more, strict=True)]
+        return [node for _, node in sorted(found, key=lambda entry: (-entry[0], entry[1].name))]
 
     # --- inside ---
 

@@ -123,6 +123,11 @@ class QueueInfo:
         return not self.children
 
     @property
+    def age_order(self) -> tuple[float, str]:
+        """The last word of every order: creation, name."""
+        return (self.spec.creation if self.spec else 0.0, self.name)
+
+    @property
     def open(self) -> bool:
         """Whether the queue is in a state to take new work."""
         return self.spec is not None and self.spec.state is QueueState.OPEN

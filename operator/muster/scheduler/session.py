@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from muster.scheduler.explain import survey_nodes
 from muster.scheduler.framework import Framework
 from muster.scheduler.holds import Holds
+from muster.scheduler.nominations import nominate
 from muster.scheduler.outcome import Binding, Eviction, Pipelined
 from muster.scheduler.queue import capability_reason
 from muster.scheduler.reasons import Reason
@@ -46,6 +47,8 @@ class Session:
         self.attempts: dict[object, Attempt] = {}
         self.surveys: dict[object, Attempt] = {}
         self.reserving: dict[str, JobInfo] = {}
+        self.nominations: dict[str, Statement] = {}
+        self.hunted: set[str] = set()
         self.fell_back = False
         self.holds = Holds(self)
         self._promises: list[tuple[TaskInfo, TaskStatus, str | None]] = []
@@ -120,6 +123,9 @@ class Session:
             return
         job.shape_key = None
         self.cache.note_company(task)
+        if task.nominated != task.node:
+            task.spoils = {}
+        task.nominated = None
         if task.companion:
             self.cache.move(task, TaskStatus.BOUND, task.node)
             return
@@ -128,17 +134,19 @@ class Session:
         spec = task.spec
         self.bindings.append(Binding(spec.uid, spec.namespace, spec.name, task.node, job.key))
 
-    def reserve(self, task: TaskInfo, before: TaskStatus, node: str | None) -> None:
-        """A committed promise: kept until the session closes."""
+    def reserve(self, task: TaskInfo, before: TaskStatus, node: str | None, *, lasting: bool) -> None:
+        """A committed promise: kept until the session closes, a `lasting` one until the task is bound."""
         if task.job is not None:
             self.reserving[task.job.key] = task.job
+        if lasting:
+            nominate(self.cache, task, self.now)
         self._promises.append((task, before, node))
 
     def evict(self, task: TaskInfo, before: TaskStatus, reason: str, by: str) -> None:
         """The pod is asked to leave."""
         job = task.job
         task.evicted = before
-        self.cache.note_company(task)
+        self.cache.free(task)
         if job is not None:
             job.shape_key = None
         spec = task.spec
@@ -152,6 +160,14 @@ class Session:
         """Sorts jobs: smaller goes first."""
         return self.framework.job_key(self, job)
 
+    def order_queues(self, left: QueueInfo, right: QueueInfo) -> int:
+        """Negative when `left` goes first: by the plugins, then by age and name."""
+        verdict = self.framework.compare_queues(self, left, right)
+        if verdict:
+            return verdict
+        ours, theirs = left.age_order, right.age_order
+        return (ours > theirs) - (ours < theirs)
+
     def sort_tasks(self, tasks: Iterable[TaskInfo]) -> list[TaskInfo]:
         """Tasks of a job, the first to be placed first."""
         return sorted(tasks, key=lambda task: self.framework.task_key(self, task))
@@ -164,17 +180,22 @@ class Session:
         """The queues whose caps bind what is placed in this one: itself, in a hierarchy also those above."""
         return queue.levels if self.framework.hierarchical else (queue,)
 
-    def over_capability(self, queue: QueueInfo, request: Resources) -> tuple[QueueInfo, str] | None:
-        """The first queue whose cap has no room for `request`, and the dimension (P2)."""
+    def over_capability(
+        self, queue: QueueInfo, request: Resources, *, later: bool = False
+    ) -> tuple[QueueInfo, str] | None:
+        """The first queue whose cap has no room for `request`, and the dimension (P2).
+
+        `later` is when the pods that are leaving are gone.
+        """
         for each in self.capped_levels(queue):
-            dimension = each.over_capability(request)
+            dimension = each.over_capability(request, standing=each.subtree.allocated if later else None)
             if dimension is not None:
                 return each, dimension
         return None
 
-    def allocatable(self, queue: QueueInfo, request: Resources) -> Reason | None:
+    def allocatable(self, queue: QueueInfo, request: Resources, *, later: bool = False) -> Reason | None:
         """The objection to giving the queue another `request`: its cap (P2), then the plugins'."""
-        capped = self.over_capability(queue, request)
+        capped = self.over_capability(queue, request, later=later)
         if capped is not None:
             return capability_reason(*capped, request)
         return self.framework.allocatable(self, queue, request)
@@ -183,7 +204,8 @@ class Session:
 
     def pipelined(self) -> tuple[Pipelined, ...]:
         """The tasks that wait for room which is being freed."""
-        found = [task for task, _, _ in self._promises if task.status is TaskStatus.PIPELINED]
+        found = [task for statement in self.nominations.values() for task in statement.tasks]
+        found += [task for task, _, _ in self._promises if task.status is TaskStatus.PIPELINED]
         return tuple(
             Pipelined(task.uid, task.spec.namespace, task.spec.name, task.node or "", task.job.key if task.job else "")
             for task in found
@@ -195,3 +217,5 @@ class Session:
         for task, status, node in reversed(self._promises):
             self.cache.move(task, status, node)
         self._promises = []
+        for statement in self.nominations.values():
+            statement.discard()

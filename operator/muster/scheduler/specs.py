@@ -87,7 +87,7 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class PodVerdict:
-    """What a waiting pod of ours should say about itself.
+    """What a waiting pod of ours should say about itself. `nominated` is the node that it has been promised, or empty.
 
     `reason` is `Unschedulable` exactly when more or larger nodes would help (cluster autoscalers act on that word),
     else empty: an Unschedulable that was written before is then no longer true and has to go.
@@ -96,6 +96,7 @@ class PodVerdict:
     status: str
     reason: str
     message: str
+    nominated: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +107,9 @@ class TaskSpec:
     asked for and not yet gone), Succeeded, Failed, Unknown. `job` is `namespace/podgroup`, empty for a pod without a
     group. `labels` are what affinity and spread of pods select by. `gated` means a scheduling gate other than ours.
     `queue` is the pod's own queue annotation, used only for a pod without a group. `verdict` is what the pod says
-    already (None: nothing of ours). Until `cooldown_until` it has run too short a time to be evicted for others.
-    `expected_runtime` is how many seconds it says it is going to run, `started` since when it does; None: not said,
-    not yet.
+    already (None: nothing of ours); the node that it names there is believed once, when the pod is first seen. Until
+    `cooldown_until` it has run too short a time to be evicted for others. `expected_runtime` is how many seconds it
+    says it is going to run, `started` since when it does; None: not said, not yet.
     """
 
     uid: str

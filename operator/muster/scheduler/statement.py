@@ -51,6 +51,17 @@ class Statement:
             self.evictions[task.uid] = reason
             self._move(task, TaskStatus.RELEASING, task.node)
 
+    def withdraw(self, task: TaskInfo) -> None:
+        """Take the task's promise away."""
+        self._move(task, TaskStatus.PENDING, None)
+
+    def spare(self, task: TaskInfo) -> None:
+        """Take back what was done last to this one task."""
+        position = max(index for index, (each, _, _) in enumerate(self._journal) if each is task)
+        _, status, node = self._journal.pop(position)
+        self.evictions.pop(task.uid, None)
+        self._session.cache.move(task, status, node)
+
     def _move(self, task: TaskInfo, status: TaskStatus, node: str | None) -> None:
         self._journal.append((task, task.status, task.node))
         self._session.cache.move(task, status, node)
@@ -68,12 +79,17 @@ class Statement:
         return journal
 
     def commit(self, *, by: str = "") -> None:
-        """Decide it. Promises (pipelined tasks) stay promises and end with the session."""
+        """Decide it. Promises (pipelined tasks) end with the session, unless pods are evicted for them."""
+        lasting = bool(self.evictions)
+        if lasting:
+            victims = [task for task in self.tasks if task.uid in self.evictions]
+            winners = [task for task in self.tasks if task.status is TaskStatus.PIPELINED]
+            self._session.cache.rivals.take(winners, victims)
         for task, before, node in self._journal:
             if task.status is TaskStatus.ALLOCATED:
                 self._session.bind(task)
             elif task.status is TaskStatus.PIPELINED:
-                self._session.reserve(task, before, node)
+                self._session.reserve(task, before, node, lasting=lasting)
             elif task.uid in self.evictions:
                 self._session.evict(task, before, self.evictions[task.uid], by)
         self._journal = []

@@ -195,7 +195,7 @@ def pod_verdicts(job: JobInfo) -> Iterator[tuple[str, PodVerdict]]:
         if unschedulable and fitting[task.shape.id] > 0:
             fitting[task.shape.id] -= 1
             unschedulable = False
-        verdict = PodVerdict("Pending", "Unschedulable" if unschedulable else "", text)
+        verdict = PodVerdict("Pending", "Unschedulable" if unschedulable else "", text, task.nominated or "")
         if verdict != task.verdict:
             task.verdict = verdict
             yield task.key, verdict

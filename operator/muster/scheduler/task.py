@@ -16,6 +16,7 @@ from muster.scheduler.specs import PodVerdict, TaskSpec, TaskStatus
 if TYPE_CHECKING:
     from muster.scheduler.job import JobInfo
     from muster.scheduler.neighbours import Identity, Selection, Ties
+    from muster.scheduler.rivals import Loss
 
 _INDEXED_NAME = re.compile(r"[^-]*-.*-(\d+)$")
 
@@ -80,8 +81,9 @@ class TaskInfo:
     """A pod, or the placeholder of one that a gang will need later (`companion`).
 
     `status` and `node` change only through the cache, which keeps all accounts. `assumed` says that the node is our
-    decision and not yet confirmed, `evicted` that leaving is our decision and not yet confirmed. `job` is None for a
-    pod that is no business of ours but occupies a node.
+    decision and not yet confirmed, `evicted` that leaving is our decision and not yet confirmed. `nominated` is the
+    node on which pods were evicted for it, `spoils` names the jobs that lost that room. `job` is None for a pod that is
+    no business of ours but occupies a node.
     """
 
     __slots__ = (
@@ -91,9 +93,11 @@ class TaskInfo:
         "identity",
         "job",
         "node",
+        "nominated",
         "order",
         "shape",
         "spec",
+        "spoils",
         "status",
         "verdict",
     )
@@ -108,6 +112,8 @@ class TaskInfo:
         self.companion = companion
         self.assumed = False
         self.evicted: TaskStatus | None = None
+        self.nominated: str | None = None
+        self.spoils: dict[str, Loss] = {}
         self.verdict: PodVerdict | None = spec.verdict
         self.order = default_order(spec)
 

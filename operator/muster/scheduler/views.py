@@ -111,11 +111,7 @@ class ShapeView:
         """The best of the candidates to which no neighbour objects."""
         judge = self._index.judge
         check = judge.check(self.shape, later=later)
-        admitted = (
-            (score, node)
-            for score, node, bucket in candidates
-            if check(node) is None and (not later or fits(self.shape, bucket.future_idle))
-        )
+        admitted = ((score, node) for score, node, _ in candidates if check(node) is None)
         wishes = judge.wishes_of(self.shape, later=later)
         if not wishes:
             return next((node for _, node in admitted), None)
@@ -133,7 +129,7 @@ class ShapeView:
             return self._tightest_in_company()
         found: tuple[float, str, Bucket] | None = None
         for bucket in self._index.filled_buckets():
-            if self.refusal(bucket.make) is None and fits(self.shape, bucket.idle):
+            if self.refusal(bucket.make) is None and self._fits_now(bucket):
                 rest = dominant_share(bucket.idle.minus(self.shape.request), bucket.make.sample.allocatable)
                 candidate = (rest, bucket.first() or "", bucket)
                 found = candidate if found is None else min(found, candidate, key=lambda each: each[:2])
@@ -148,6 +144,10 @@ class ShapeView:
                 candidate = (rest, node.name, node)
                 found = candidate if found is None else min(found, candidate, key=lambda each: each[:2])
         return found[2] if found else None
+
+    def _fits_now(self, bucket: Bucket) -> bool:
+        """Whether the room is idle and promised to nobody."""
+        return fits(self.shape, bucket.idle) and fits(self.shape, bucket.future_idle)
 
     def refusal(self, make: Make) -> str | None:
         """Why no node of this make will do, whatever is free."""
@@ -197,19 +197,20 @@ class ShapeView:
             ranking.offer(bucket, score, first)
 
     def _evaluate(self, bucket: Bucket, node: NodeInfo) -> tuple[_Ranking, int] | None:
+        if not fits(self.shape, bucket.future_idle):
+            return None  # what is idle is promised to others
+        score = self.score(bucket, node)
+        judge = self._index.judge
+        if score is None or (judge.node_predicates and judge.refusal_now(self.shape, node) is not None):
+            return None
+        return (self._now if fits(self.shape, bucket.idle) else self._later), score
+
+    def score(self, bucket: Bucket, node: NodeInfo) -> int | None:
+        """How good the bucket is (`node` is one of its nodes), None when it is out of the question."""
         score = self._makes[bucket.make.id]
         if isinstance(score, str):
             return None
-        if fits(self.shape, bucket.idle):
-            ranking = self._now
-        elif fits(self.shape, bucket.future_idle):
-            ranking = self._later
-        else:
-            return None
-        judge = self._index.judge
-        if judge.node_predicates and judge.refusal_now(self.shape, node) is not None:
-            return None
         points: float = score
-        for order in judge.node_orders:
+        for order in self._index.judge.node_orders:
             points += order(self.shape, node)
-        return ranking, round(points * PRECISION)
+        return round(points * PRECISION)

@@ -7,9 +7,20 @@ from collections.abc import Callable
 from muster.scheduler.actions.allocate import allocate
 from muster.scheduler.actions.backfill import backfill
 from muster.scheduler.actions.enqueue import enqueue
+from muster.scheduler.actions.gangpreempt import gangpreempt
+from muster.scheduler.actions.gangreclaim import gangreclaim
+from muster.scheduler.actions.preempt import preempt
+from muster.scheduler.actions.reclaim import reclaim
+from muster.scheduler.actions.shuffle import shuffle
 from muster.scheduler.session import Session
 
-ACTIONS: dict[str, Callable[[Session], None]] = {"enqueue": enqueue, "allocate": allocate, "backfill": backfill}
-
-NOT_YET = frozenset({"preempt", "reclaim", "shuffle", "gangpreempt", "gangreclaim"})
-"""Actions of Volcano that a configuration may know but that are not here."""
+ACTIONS: dict[str, Callable[[Session], None]] = {
+    "enqueue": enqueue,
+    "allocate": allocate,
+    "backfill": backfill,
+    "preempt": preempt,
+    "reclaim": reclaim,
+    "shuffle": shuffle,
+    "gangpreempt": gangpreempt,
+    "gangreclaim": gangreclaim,
+}

@@ -3,7 +3,7 @@
 A gang is placed in one Statement: committed when its minimum and its companions have nodes that are idle now, else
 undone. A gang whose last members only wait for leaving pods keeps the room it has found until the cycle ends, but
 nothing of it is bound (P1). Members above the minimum are placed one a turn, so that queues and jobs grow in step.
-Gangs that hold nodes below their minimum go first.
+Gangs that others were evicted for, then those that hold nodes below their minimum, go first.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from muster.scheduler.actions.order import TurnOrder
 from muster.scheduler.eligibility import obstacle_to_placement
 from muster.scheduler.explain import refusal_reasons, waiting_for_release
 from muster.scheduler.job import JobInfo
+from muster.scheduler.nominations import honour
 from muster.scheduler.placing import Attempt, find_places, gang_key, place_companions, place_gang
 from muster.scheduler.queue import QueueInfo
 from muster.scheduler.session import Session
@@ -23,8 +24,14 @@ from muster.scheduler.task import TaskInfo
 
 
 def allocate(session: Session) -> None:
-    """Place what can be placed, broken gangs first, then queue by queue."""
-    worksheets = {job.key: sheet for job in session.candidates if (sheet := _worksheet(session, job)) is not None}
+    """Place what can be placed: gangs that were promised room first, then broken ones, then queue by queue."""
+    honour(session)
+    promised = session.nominations
+    worksheets = {
+        job.key: sheet
+        for job in session.candidates
+        if job.key not in promised and (sheet := _worksheet(session, job)) is not None
+    }
     jobs = [session.cache.jobs[key] for key in worksheets]
     broken = sorted((job for job in jobs if job.broken_since is not None), key=_repair_order)
     stranded = {job.key for job in broken if not _allocate_job(session, job, worksheets[job.key])}

@@ -70,9 +70,4 @@ class _Turn:
         self.queue = queue
 
     def __lt__(self, other: _Turn) -> bool:
-        verdict = self._session.framework.compare_queues(self._session, self.queue, other.queue)
-        return verdict < 0 if verdict else _age(self.queue) < _age(other.queue)
-
-
-def _age(queue: QueueInfo) -> tuple[float, str]:
-    return (queue.spec.creation if queue.spec else 0.0, queue.name)
+        return self._session.order_queues(self.queue, other.queue) < 0

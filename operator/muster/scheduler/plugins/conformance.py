@@ -23,6 +23,7 @@ class Conformance(Plugin):
     """Volcano's `conformance`."""
 
     name: ClassVar[str] = "conformance"
+    protects: ClassVar[bool] = True
 
     def register(self, points: ExtensionPoints) -> None:
         """Takes critical pods out of the candidates of every action that evicts for somebody."""

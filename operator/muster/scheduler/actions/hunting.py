@@ -1,0 +1,111 @@
+"""What the evicting actions share: who hunts for room, and when an eviction may be sent.
+
+An eviction is sent only if the preemptor's gang ends with all that it needs: its minimum (of every role too) and its
+companions have nodes, or are promised room. Else everything is taken back (volcano#5026, volcano#5010).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from muster.scheduler.actions.order import TurnOrder
+from muster.scheduler.eligibility import obstacle_to_placement
+from muster.scheduler.explain import refusal_reasons
+from muster.scheduler.nominations import waiting_for_victims
+from muster.scheduler.placing import gang_key
+from muster.scheduler.specs import Phase
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from muster.scheduler.hunt import Hunt
+    from muster.scheduler.job import JobInfo
+    from muster.scheduler.queue import QueueInfo
+    from muster.scheduler.session import Session
+    from muster.scheduler.statement import Statement
+    from muster.scheduler.task import TaskInfo
+
+
+class Hunters:
+    """The jobs that hunt for room in one action, queue by queue."""
+
+    def __init__(self, session: Session, action: str) -> None:
+        self._session = session
+        self._action = action
+        self._turns = TurnOrder(session, [job for job in session.candidates if is_starving(session, job)])
+        self._failed: set[object] = set()
+
+    def queues(self) -> Iterator[QueueInfo]:
+        """Each queue once, in order."""
+        while (queue := self._turns.next_queue()) is not None:
+            yield queue
+
+    def jobs(self, queue: QueueInfo) -> Iterator[JobInfo]:
+        """The queue's jobs in order, but for those that can't fare better than one that has failed."""
+        while (job := self._turns.next_job(queue)) is not None:
+            self._session.hunted.add(job.key)
+            if self._key(job) not in self._failed:
+                yield job
+
+    def succeeded(self, job: JobInfo) -> None:
+        """The job has its room: the parked one that waits behind it follows."""
+        follower = self._session.next_like(job, Phase.INQUEUE)
+        if follower is None:
+            return
+        known = self._session.attempts.get(gang_key(follower))
+        if known is not None:
+            self._session.find(follower, *refusal_reasons(self._session, follower, known))
+        if is_starving(self._session, follower):
+            self._turns.push_job(follower)
+
+    def failed(self, job: JobInfo) -> None:
+        """No room can be made for the job, nor for others like it."""
+        self._failed.add(self._key(job))
+
+    def _key(self, job: JobInfo) -> object:
+        if job.ready or job.broken_since is not None or job.key in self._session.cache.rivals.losers:
+            return job.key
+        return (gang_key(job), self._session.framework.kind(job), job.priority)
+
+
+def is_starving(session: Session, job: JobInfo) -> bool:
+    """Whether the job may hunt: admitted, not kept from being placed by anything but room, and starving."""
+    if job.phase is Phase.PENDING and job.broken_since is None:
+        return False
+    if not any(task.schedulable for task in job.pending.values()):
+        return False
+    return obstacle_to_placement(job) is None and session.framework.job_starving(session, job)
+
+
+def hunting_tasks(session: Session, job: JobInfo) -> list[TaskInfo]:
+    """The members that want a place, the first first."""
+    waiting = (task for task in job.pending.values() if task.schedulable and not job.is_companion(task))
+    return session.sort_tasks(waiting)
+
+
+def hunt_for_gang(
+    hunt: Hunt, job: JobInfo, statement: Statement, *, applies: Callable[[TaskInfo], bool] = lambda _: True
+) -> bool:
+    """Make room for members until the job is content, and for its companions; True when all that it needs is there."""
+    session = hunt.session
+    hunt.begin()
+    with session.holds.lifted_for(job):
+        for task in hunting_tasks(session, job):
+            if job.is_pipelined() and not session.framework.job_starving(session, job):
+                break
+            if applies(task):
+                hunt.make_room(task, statement)
+        return is_content(session, job) and all(hunt.make_room(task, statement) for task in job.companions_pending())
+
+
+def is_content(session: Session, job: JobInfo) -> bool:
+    """Whether the job's minimum has nodes or promises of nodes."""
+    return job.is_pipelined() and session.framework.job_pipelined(session, job)
+
+
+def decide(session: Session, job: JobInfo, statement: Statement) -> None:
+    """Send the evictions and keep the room for the job."""
+    statement.commit(by=job.key)
+    job.wanting_nodes = {}
+    session.findings[job.key] = [waiting_for_victims(job)]
