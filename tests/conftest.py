@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import uuid
 from collections.abc import Iterator
 
@@ -20,6 +21,14 @@ from tests.cluster.gobuild import is_built
 from tests.cluster.prerequisites import PrerequisiteError, missing_go
 
 _FIXTURES = {"control_plane", "full_control_plane"}
+
+
+def pytest_configure() -> None:
+    """Let an interrupt interrupt. A shell's script starts its background commands, and all that they start, deaf to it;
+    a test that interrupts a program would wait for its end for ever.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
