@@ -186,9 +186,9 @@ async def test_a_pod_that_another_takes_away_meanwhile_is_left_alone(
 
 
 async def test_many_pods_are_bound_at_once_and_each_once(bench: Bench, gangs: Gangs, proxy: FaultProxy) -> None:
-    pods = [await gangs.pod(f"p{index}") for index in range(60)]
-    await eventually(lambda: len(bench.pods.list()) == 60, "the pods are shown")
+    pods = [await gangs.pod(f"p{index}") for index in range(30)]
+    await eventually(lambda: len(bench.pods.list()) == 30, "the pods are shown")
     bench.binder.post(Binding(pod.metadata.uid, gangs.namespace, pod.metadata.name, "n1", "") for pod in pods)
     await eventually(lambda: bench.binder.idle, "all bindings have an end")
-    assert (len(await gangs.bound()), proxy.writes) == (60, 120)
-    assert len(bench.bound) == 60
+    assert (len(await gangs.bound()), proxy.writes) == (30, 60)
+    assert len(bench.bound) == 30

@@ -181,14 +181,14 @@ async def test_an_idle_cluster_sees_no_writes(engine: RunningEngine, gangs: Gang
     await engine.idle()
     await quiet(engine, proxy)
     writes, cycles = proxy.writes, engine.cycles
-    # News that changes nothing: a heartbeat of the node, a label that nobody reads, a cut watch, and time.
+    # News that changes nothing: a heartbeat of the node, an annotation that nobody reads, a cut watch, and time.
     for beat in range(5):
         status = {
             "conditions": [{"type": "Ready", "status": "True", "lastHeartbeatTime": f"2026-01-01T00:00:0{beat}Z"}]
         }
         path = gangs.node_name("n1")
         await gangs.api.patch(NODES, None, path, {"status": status}, subresource="status")
-        await gangs.api.patch(PODS, gangs.namespace, "runs-0", {"metadata": {"labels": {"beat": str(beat)}}})
+        await gangs.api.patch(PODS, gangs.namespace, "runs-0", {"metadata": {"annotations": {"beat": str(beat)}}})
     lists = sum(request.is_list or request.is_watch for request in proxy.requests)
     cut = proxy.cut_watches()
     assert cut == 5

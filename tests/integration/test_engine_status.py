@@ -137,7 +137,7 @@ async def test_a_pod_group_made_anew_is_not_told_what_was_meant_for_the_old_one(
 ) -> None:
     await gangs.pod_group("pg", 3)
     await eventually(lambda: desk.pod_groups.get(gangs.namespace, "pg") is not None, "the PodGroup is shown")
-    proxy.freeze_watches(matching(path="/podgroups"))
+    await eventually(lambda: proxy.freeze_watches(matching(path="/podgroups")) == 1, "the watch stands still")
     await gangs.api.delete(PODGROUPS, gangs.namespace, "pg")
     await gangs.pod_group("pg", 5)
     assert (await desk.say("pg", WAITS)).status.phase == "Pending"
@@ -146,7 +146,7 @@ async def test_a_pod_group_made_anew_is_not_told_what_was_meant_for_the_old_one(
 async def test_another_s_change_meanwhile_is_kept(desk: Desk, gangs: Gangs, proxy: FaultProxy) -> None:
     await gangs.pod_group("pg", 3)
     await eventually(lambda: desk.pod_groups.get(gangs.namespace, "pg") is not None, "the PodGroup is shown")
-    proxy.freeze_watches(matching(path="/podgroups"))
+    await eventually(lambda: proxy.freeze_watches(matching(path="/podgroups")) == 1, "the watch stands still")
     await gangs.api.patch(PODGROUPS, gangs.namespace, "pg", {"spec": {"minMember": 7}})
     found = await desk.say("pg", WAITS)
     assert (found.spec.min_member, found.status.phase) == (7, "Inqueue")
@@ -226,7 +226,7 @@ async def test_a_pod_that_was_bound_meanwhile_is_not_called_unschedulable(
 ) -> None:
     pod = await gangs.pod("p", gates=())
     await eventually(lambda: desk.pods.get(gangs.namespace, "p") is not None, "the pod is shown")
-    proxy.freeze_watches(matching(path="/pods"))
+    await eventually(lambda: proxy.freeze_watches(matching(path="/pods")) == 1, "the watch stands still")
     await gangs.api.bind(gangs.namespace, "p", uid=pod.metadata.uid, node="n1")
     assert (await desk.say_of_pod("p", UNSCHEDULABLE))["PodScheduled"] == ("True", None)
 
