@@ -190,5 +190,7 @@ async def test_many_pods_are_bound_at_once_and_each_once(bench: Bench, gangs: Ga
     await eventually(lambda: len(bench.pods.list()) == 30, "the pods are shown")
     bench.binder.post(Binding(pod.metadata.uid, gangs.namespace, pod.metadata.name, "n1", "") for pod in pods)
     await eventually(lambda: bench.binder.idle, "all bindings have an end")
-    assert (len(await gangs.bound()), proxy.writes) == (30, 60)
-    assert len(bench.bound) == 30
+    assert len(await gangs.bound()) == 30
+    # A busy machine may time out on an answer, and then it is read and written once more: never more than once bound.
+    assert proxy.writes >= 60
+    assert len(bench.bound) == len(set(bench.bound)) == 30
