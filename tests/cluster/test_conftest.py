@@ -50,7 +50,7 @@ def test_it_fails_in_ci(tmp_path: Path, value: str) -> None:
 def test_the_full_one_is_skipped_where_only_the_small_one_is_built(tmp_path: Path) -> None:
     for program in go_binaries(CONTROL_PLANE).values():
         link = tmp_path / "muster-cluster" / program.relative_to(default_root())
-        link.parent.mkdir(parents=True)
+        link.parent.mkdir(parents=True, exist_ok=True)
         link.symlink_to(program)
     result = run_without_go(tmp_path, test=_FULL_TEST)
     assert result.returncode == 0
