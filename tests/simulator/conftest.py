@@ -39,7 +39,7 @@ def simulate(tmp_path: Path) -> Simulate:
         for number in range(cycles):
             if number:
                 simulation.advance()
-            documents.append(cycle_document(simulation.cycle(), simulation.model.cache, simulation.now))
+            documents.append(cycle_document(simulation.cycle(), simulation.model.cache, simulation.inquiry()))
         return documents
 
     return run

@@ -133,7 +133,7 @@ def _run(simulation: Simulation, cycles: int, output: Output) -> None:
     for number in range(1, cycles + 1):
         if number > 1:
             simulation.advance()
-        document = cycle_document(simulation.cycle(), simulation.model.cache, simulation.now)
+        document = cycle_document(simulation.cycle(), simulation.model.cache, simulation.inquiry())
         if output is Output.TABLE:
             heading = f"cycle {number}, {rfc3339(simulation.now)}"
             typer.echo("\n\n".join(part for part in (heading, cycle_tables(document)) if part) + "\n")

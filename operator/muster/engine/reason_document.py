@@ -1,6 +1,7 @@
 """A reason as data for machines: the annotation `muster.dev/reason`, and whoever else shows it as JSON.
 
-Fields that say nothing are absent; amounts are Kubernetes quantities. Nothing in it changes with time alone.
+Fields that say nothing are absent; amounts are Kubernetes quantities. On a PodGroup nothing in it changes with time
+alone, and nothing names another tenant's gang: what would is worked out only for who asks, with their own rights.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from typing import Any
 
 from muster.engine.times import rfc3339
 from muster.quantities import format_quantity
-from muster.scheduler.reasons import Reason, describe
+from muster.scheduler.reasons import Holder, Reason, Suggestion, describe
 
 
 def reason_document(reason: Reason) -> dict[str, Any]:
@@ -24,16 +25,30 @@ def reason_document(reason: Reason) -> dict[str, Any]:
         "need": reason.need,
         "position": reason.position,
         "ahead": reason.ahead,
+        "waited": reason.waited,
         "queue": reason.queue,
         "role": reason.role,
         "member": reason.member,
         "nodes": dict(reason.nodes) or None,
         "nearMiss": {"node": reason.near_miss.node, "lacks": reason.near_miss.lacks} if reason.near_miss else None,
+        "holders": [_holder(reason, each) for each in reason.holders] or None,
         "wakes": [wake.value for wake in reason.wakes] or None,
         "since": rfc3339(reason.since) if reason.since is not None else None,
         "advice": reason.advice.value,
+        "suggestion": _suggestion(reason.suggestion) if reason.suggestion is not None else None,
     }
     return {name: value for name, value in document.items() if value is not None}
+
+
+def _holder(reason: Reason, holder: Holder) -> dict[str, Any]:
+    document: dict[str, Any] = {"podGroup": holder.pod_group, "queue": holder.queue}
+    document["amount"] = _quantity(reason, holder.amount)
+    document["reclaimable"] = holder.reclaimable
+    return {name: value for name, value in document.items() if value not in (None, "")}
+
+
+def _suggestion(suggestion: Suggestion) -> dict[str, Any]:
+    return {"text": suggestion.text, "change": dict(suggestion.change)}
 
 
 def _quantity(reason: Reason, amount: int | None) -> str | None:

@@ -285,11 +285,15 @@ class SchedulerCache(Accounts):
         before = job.queue
         if before is queue:
             return
-        self._recount(job, lambda: setattr(job, "queue", queue))
-        before.jobs.pop(job.key, None)
-        queue.jobs[job.key] = job
+        self.put_in_queue(job, queue)
         self.relief.queues.update(before.lineage)
         self.drop_queue_if_empty(before)
+
+    def put_in_queue(self, job: JobInfo, queue: QueueInfo) -> None:
+        """Account for the job in another queue."""
+        job.queue.jobs.pop(job.key, None)
+        self._recount(job, lambda: setattr(job, "queue", queue))
+        queue.jobs[job.key] = job
         if self.outlooks:
             self.reshape(job)
 

@@ -99,6 +99,11 @@ def _remember(cache: SchedulerCache, configuration: SchedulerConfiguration) -> _
     return memory
 
 
+def framework_of(cache: SchedulerCache, configuration: SchedulerConfiguration) -> Framework:
+    """The plugins with which the last cycle ran."""
+    return _remember(cache, configuration).framework
+
+
 def _open(session: Session, memory: _Memory) -> None:
     """Look at what changed and at what is due, before the actions run."""
     cache = session.cache

@@ -67,7 +67,7 @@ def survey_nodes(session: Session, shape: Shape) -> Reason:
     view = index.view(shape)
     lacking: Counter[str] = Counter()
     dimensions: Counter[str] = Counter()
-    free: Counter[str] = Counter()
+    roomiest: dict[str, Bucket] = {}
     nearest: tuple[float, str, str] | None = None
     for bucket in index.filled_buckets():
         nodes = len(bucket.members)
@@ -82,15 +82,18 @@ def survey_nodes(session: Session, shape: Shape) -> Reason:
         lacking[_words(short)] += nodes
         dimensions[short[0]] += nodes
         for name in short:
-            free[name] = max(free[name], bucket.idle.get(name))
+            roomiest[name] = min(bucket, roomiest.get(name, bucket), key=lambda each: (-each.idle.get(name), each.id))
         candidate = (_distance(shape, bucket.idle, short), bucket.first() or "", _lacks(shape, bucket.idle, short))
         nearest = candidate if nearest is None else min(nearest, candidate)
     resource = min(dimensions, key=lambda name: (-dimensions[name], name), default=None)
+    used, free, limit = _amounts(roomiest[resource], resource) if resource is not None else (None, None, None)
     return Reason(
         Code.NOT_ENOUGH_NODES,
         resource=resource,
         requested=shape.init_request.get(resource) if resource else None,
-        free=free[resource] if resource else None,
+        used=used,
+        free=free,
+        limit=limit,
         nodes=tuple(sorted(lacking.items(), key=lambda item: (-item[1], item[0]))),
         near_miss=NearMiss(nearest[1], nearest[2]) if nearest else None,
         wakes=(Wake.NODES,),
@@ -106,6 +109,12 @@ def _why_not(session: Session, shape: Shape, bucket: Bucket) -> Counter[str]:
     check = session.framework.judge.check(shape, later=False)
     noted = session.objections(shape)
     return Counter(noted.get(name) or check(node) or TAKEN_BY_MEMBERS for name, node in bucket.members.items())
+
+
+def _amounts(bucket: Bucket, resource: str) -> tuple[int, int, int]:
+    """Used, free and in all, on a node."""
+    limit, idle = bucket.make.sample.allocatable.get(resource), bucket.idle.get(resource)
+    return limit - idle, max(0, idle), limit
 
 
 def _short_of(shape: Shape, idle: Resources) -> list[str]:

@@ -22,14 +22,12 @@ from muster.scheduler.constraints import UNCONSTRAINED
 from muster.scheduler.hold_plan import Hold, release
 from muster.scheduler.neighbours import Identity
 from muster.scheduler.placing import Attempt, gang_key
-from muster.scheduler.queue import parent_of
 from muster.scheduler.reasons import Code, Reason, Wake
 from muster.scheduler.resources import Resources
 from muster.scheduler.specs import TaskSpec, TaskStatus
 from muster.scheduler.task import Shape, TaskInfo
 
 if TYPE_CHECKING:
-    from muster.scheduler.cache import SchedulerCache
     from muster.scheduler.job import JobInfo
     from muster.scheduler.session import Session
 
@@ -125,7 +123,7 @@ class Holds:
         cache = self._session.cache
         started = [task for uid in hold.beside if (task := cache.tasks.get(uid)) is not None]
         mine, beside = (
-            sum(task.request.get(resource) for task in some if task.job is not None and _counts(cache, task.job, queue))
+            sum(task.request.get(resource) for task in some if task.job is not None and queue in task.job.queue.lineage)
             for some in (tasks, started)
         )
         return mine > 0 and beside + mine > objection.limit - objection.requested
@@ -191,16 +189,6 @@ class Holds:
 def _stand_in(hold: Hold, node: str, amount: Resources) -> TaskInfo:
     spec = TaskSpec(f"hold/{hold.job.key}/{node}", "", "", request=amount, init_request=amount, ours=False)
     return TaskInfo(spec, Shape(0, amount, amount, UNCONSTRAINED), Identity((), "", {}))
-
-
-def _counts(cache: SchedulerCache, job: JobInfo, queue: str) -> bool:
-    """Whether what the job uses is used of this queue's quota: its own, or one above it."""
-    name, seen = job.queue.name, set[str]()
-    while name and name != queue and name not in seen:
-        seen.add(name)
-        above = cache.queues.get(name)
-        name = parent_of(above) if above is not None else ""
-    return name == queue
 
 
 def _found(job: JobInfo, attempt: Attempt) -> bool:

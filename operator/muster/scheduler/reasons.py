@@ -6,9 +6,10 @@ dominant reason: the classes of `ReasonClass` are in the order of rank, and the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Any
 
 from muster.scheduler.resources import format_amount
 
@@ -120,13 +121,37 @@ class NearMiss:
 
 
 @dataclass(frozen=True, slots=True)
+class Holder:
+    """Who has some of what is lacking: `amount` of the reason's resource, used by a PodGroup (empty: pods of others).
+
+    `reclaimable`: its queue gives back what it uses above its due.
+    """
+
+    pod_group: str
+    queue: str
+    amount: int
+    reclaimable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """What the gang could ask for to be placed now: in words, and as the fields that would change."""
+
+    text: str
+    change: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
 class Reason:
     """One reason with its numbers. Fields that say nothing are None or empty.
 
     `resource` is the dimension that `requested`, `used`, `free` and `limit` are in (milli-CPU, bytes, milli-units,
     whole pods). `have`/`need` count members. `queue` is the queue that blocks. `member` is the pod that finds no
-    place. `nodes` is a histogram of nodes by what is wrong with them, most frequent first. `since` is when the gang
-    began to wait for this (it does not make two reasons differ).
+    place. `nodes` is a histogram of nodes by what is wrong with them, most frequent first.
+
+    The rest does not make two reasons differ. `since` is when the gang began to wait. What changes with every pod that
+    starts or ends anywhere is worked out only for who asks (`inquiry.py`): `position` among the waiting gangs of its
+    queue (from 1), `ahead` how many go before it, `waited` seconds, `holders` the largest first, `suggestion`.
     """
 
     code: Code
@@ -137,8 +162,6 @@ class Reason:
     limit: int | None = None
     have: int | None = None
     need: int | None = None
-    position: int | None = None
-    ahead: int | None = None
     queue: str | None = None
     role: str | None = None
     member: str | None = None
@@ -148,6 +171,11 @@ class Reason:
     wakes: tuple[Wake, ...] = ()
     more_nodes_help: bool = False
     since: float | None = field(default=None, compare=False)
+    position: int | None = field(default=None, compare=False)
+    ahead: int | None = field(default=None, compare=False)
+    waited: int | None = field(default=None, compare=False)
+    holders: tuple[Holder, ...] = field(default=(), compare=False)
+    suggestion: Suggestion | None = field(default=None, compare=False)
 
     @property
     def reason_class(self) -> ReasonClass:

@@ -11,41 +11,36 @@ from muster.engine.amounts import quantities
 from muster.engine.reason_document import reason_document
 from muster.engine.times import rfc3339
 from muster.scheduler.cache import SchedulerCache
+from muster.scheduler.inquiry import Inquiry
 from muster.scheduler.job import JobInfo
 from muster.scheduler.outcome import Outcome
 from muster.scheduler.queue import QueueInfo
-from muster.scheduler.reasons import Reason
 from muster.scheduler.resources import Resources
 from muster.scheduler.specs import Condition, TaskStatus
 
 
-def cycle_document(outcome: Outcome, cache: SchedulerCache, now: float) -> dict[str, Any]:
-    """What a cycle decided, and how the cluster's objects stand at its end. `now` was its time."""
+def cycle_document(outcome: Outcome, cache: SchedulerCache, inquiry: Inquiry) -> dict[str, Any]:
+    """What a cycle decided, and how the cluster's objects stand at its end."""
     return {
         "bindings": [{"pod": f"{each.namespace}/{each.pod}", "node": each.node} for each in outcome.bindings],
         "evictions": [
             {"pod": f"{each.namespace}/{each.pod}", "reason": each.reason, "by": each.by} for each in outcome.evictions
         ],
         "pipelined": [{"pod": f"{each.namespace}/{each.pod}", "node": each.node} for each in outcome.pipelined],
-        "podGroups": {key: _pod_group(job, now) for key, job in sorted(cache.jobs.items())},
+        "podGroups": {key: _pod_group(job, inquiry) for key, job in sorted(cache.jobs.items())},
         "queues": {name: _queue(queue) for name, queue in sorted(cache.queues.items()) if queue.spec is not None},
         "pods": _waiting_pods(cache),
     }
 
 
-def _pod_group(job: JobInfo, now: float) -> dict[str, Any]:
+def _pod_group(job: JobInfo, inquiry: Inquiry) -> dict[str, Any]:
     """A PodGroup that pods name but that does not exist has no phase."""
+    reason = inquiry.full_reason(job)
     return {
         "phase": job.phase.value if job.spec is not None else None,
         "conditions": [_condition(each) for each in job.conditions],
-        "reason": _reason(job.reason, now) if job.reason is not None else None,
+        "reason": reason_document(reason) if reason is not None else None,
     }
-
-
-def _reason(reason: Reason, now: float) -> dict[str, Any]:
-    """Unlike what is written to a cluster, an answer may say how long the gang waits by now."""
-    document = reason_document(reason)
-    return document if reason.since is None else {**document, "waited": max(0, round(now - reason.since))}
 
 
 def _condition(condition: Condition) -> dict[str, Any]:

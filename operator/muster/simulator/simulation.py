@@ -17,6 +17,7 @@ from muster.engine.times import rfc3339, unix_seconds
 from muster.kube.objects import Pod
 from muster.scheduler.conf import SchedulerConfiguration
 from muster.scheduler.cycle import run_cycle
+from muster.scheduler.inquiry import Inquiry
 from muster.scheduler.outcome import Outcome
 from muster.scheduler.specs import TaskStatus
 from muster.simulator.model import Model
@@ -71,6 +72,10 @@ class Simulation:
         for eviction in outcome.evictions:
             self._leaving.setdefault(eviction.task_uid, self.pace.grace)
         return outcome
+
+    def inquiry(self) -> Inquiry:
+        """Ask about what waits after a cycle."""
+        return Inquiry(self.model.cache, self.configuration, self.now)
 
     def advance(self) -> None:
         """Carry out what was decided, and let a step of time pass."""

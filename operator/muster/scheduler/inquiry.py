@@ -1,0 +1,164 @@
+"""What is worked out about a waiting gang only when somebody asks.
+
+Its position in the queue, how long it has waited, who has the room, and what it could ask for instead change with
+every pod that starts or ends anywhere. Nobody could write that to a thousand PodGroups in each cycle, and whoever has
+the room may be nobody that the gang's owner should know of. `muster simulate` and `muster explain` ask here, after a
+cycle, on a model of their own; the answers leave it as it was.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from muster.scheduler.cycle import framework_of
+from muster.scheduler.reasons import Code, Holder, Reason, ReasonClass
+from muster.scheduler.resources import CPU, share
+from muster.scheduler.session import Session
+from muster.scheduler.specs import TaskStatus
+from muster.scheduler.suggestion import Trials, suggest
+
+if TYPE_CHECKING:
+    from muster.scheduler.cache import SchedulerCache
+    from muster.scheduler.conf import SchedulerConfiguration
+    from muster.scheduler.hold_plan import Hold
+    from muster.scheduler.job import JobInfo
+    from muster.scheduler.task import Shape, TaskInfo
+
+MOST_HOLDERS = 5
+WORK = 100_000
+"""How many nodes may be looked at to find suggestions, in all; the gangs that go first get theirs first."""
+
+
+class Inquiry:
+    """Questions about one model, as it is after a cycle. `work` bounds what is spent on suggestions."""
+
+    def __init__(
+        self, cache: SchedulerCache, configuration: SchedulerConfiguration, now: float, *, work: int = WORK
+    ) -> None:
+        self._cache = cache
+        self._now = now
+        self.session = Session(cache, framework_of(cache, configuration), configuration, now)
+        self._positions: dict[str, int] | None = None
+        self._holders: dict[object, tuple[Holder, ...]] = {}
+        self._trials = Trials(self.session, max(20, work // max(1, len(cache.nodes))))
+
+    def full_reason(self, job: JobInfo) -> Reason | None:
+        """The gang's reason with all that can be said about it; None when it does not wait."""
+        reason = job.reason
+        if reason is None:
+            return None
+        reason = self._with_amounts(job, reason)
+        position = self.position(job)
+        return replace(
+            reason,
+            position=position,
+            ahead=None if position is None else position - 1,
+            waited=None if reason.since is None else max(0, int(self._now - reason.since)),
+            holders=self._who_has(job, reason),
+            suggestion=suggest(self._trials, job, reason),
+        )
+
+    def position(self, job: JobInfo) -> int | None:
+        """Which of the waiting gangs of its queue it is, from 1; None for one that would not be placed anyway."""
+        if self._positions is None:
+            self._positions = self._all_positions()
+        return self._positions.get(job.key)
+
+    def _all_positions(self) -> dict[str, int]:
+        positions: dict[str, int] = {}
+        for queue in self._cache.queues.values():
+            waiting = [
+                job for job in queue.jobs.values() if job.reason is not None and job.reason.reason_class.for_room
+            ]
+            waiting.sort(key=self.session.job_key)
+            positions.update((job.key, number) for number, job in enumerate(waiting, 1))
+        return positions
+
+    def _with_amounts(self, job: JobInfo, reason: Reason) -> Reason:
+        """Where room is held for another gang: what this one asks for, in what that one asks for most of."""
+        hold = self._hold_in_the_way(job) if reason.code is Code.ROOM_RESERVED else None
+        if hold is None:
+            return reason
+        whole = self._cache.total
+        resource = max(whole.dimensions(), key=lambda name: (share(hold.need.get(name), whole.get(name)), name == CPU))
+        asked = sum(task.request.get(resource) for task in job.pending.values() if task.schedulable)
+        return replace(reason, resource=resource, requested=asked)
+
+    def _hold_in_the_way(self, job: JobInfo) -> Hold | None:
+        return next((hold for hold in self._cache.holds if hold.job is not job), None)
+
+    # --- who has the room ---
+
+    def _who_has(self, job: JobInfo, reason: Reason) -> tuple[Holder, ...]:
+        resource = reason.resource
+        if resource is None:
+            return ()
+        if reason.reason_class is ReasonClass.QUOTA and reason.queue is not None:
+            return self._remembered((reason.queue, resource), lambda: self._in_queue(reason.queue or "", resource))
+        if reason.code is Code.CLUSTER_OVERCOMMIT:
+            return self._remembered(resource, lambda: self._on_nodes(None, resource))
+        if reason.reason_class is ReasonClass.ROOM:
+            shape = next((task.shape for task in job.pending.values() if task.spec.name == reason.member), None)
+            refused = self._refused_makes(shape)
+            return self._remembered((refused, resource), lambda: self._on_nodes(refused, resource))
+        hold = self._hold_in_the_way(job) if reason.code is Code.ROOM_RESERVED else None
+        if hold is None:
+            return ()
+        return (Holder(hold.job.key, hold.job.queue.name, hold.need.get(resource), reclaimable=False),)
+
+    def _remembered(self, key: object, find: Callable[[], tuple[Holder, ...]]) -> tuple[Holder, ...]:
+        known = self._holders.get(key)
+        if known is None:
+            known = self._holders[key] = find()
+        return known
+
+    def _refused_makes(self, shape: Shape | None) -> frozenset[int]:
+        """The makes of nodes that would not take the pod if they were empty: who is there is not in its way."""
+        if shape is None:
+            return frozenset()
+        view = self._cache.index.view(shape)
+        return frozenset(make.id for make in self._cache.index.makes.values() if view.refusal(make) is not None)
+
+    def _in_queue(self, name: str, resource: str) -> tuple[Holder, ...]:
+        amounts: Counter[str] = Counter()
+        for job in self._cache.jobs.values():
+            if name in job.queue.lineage:
+                amounts[job.key] += job.allocated.get(resource)
+        return self._largest(amounts, elsewhere=0)
+
+    def _on_nodes(self, refused: frozenset[int] | None, resource: str) -> tuple[Holder, ...]:
+        amounts: Counter[str] = Counter()
+        others = 0
+        for bucket in self._cache.index.filled_buckets():
+            if refused is not None and bucket.make.id in refused:
+                continue
+            for node in bucket.members.values():
+                for task in node.tasks.values():
+                    if not task.status.holds:
+                        continue
+                    if task.job is None:
+                        others += task.request.get(resource)
+                    else:
+                        amounts[task.job.key] += task.request.get(resource)
+        return self._largest(amounts, elsewhere=others)
+
+    def _largest(self, amounts: Counter[str], elsewhere: int) -> tuple[Holder, ...]:
+        """The largest, and, last, what pods have that are not ours."""
+        found = sorted(((amount, key) for key, amount in amounts.items() if amount > 0), key=lambda e: (-e[0], e[1]))
+        holders = [self._holder(key, amount) for amount, key in found[:MOST_HOLDERS]]
+        if elsewhere > 0:
+            holders.append(Holder("", "", elsewhere, reclaimable=False))
+        return tuple(holders)
+
+    def _holder(self, key: str, amount: int) -> Holder:
+        job = self._cache.jobs[key]
+        spec = job.queue.spec
+        reclaimable = spec is not None and spec.reclaimable and any(_may_go(task) for task in job.tasks.values())
+        return Holder(key, job.queue.name, amount, reclaimable)
+
+
+def _may_go(task: TaskInfo) -> bool:
+    return task.status in (TaskStatus.BOUND, TaskStatus.RUNNING) and task.spec.preemptable

@@ -1,0 +1,244 @@
+"""The smallest change with which a waiting gang would be placed now, found by asking the scheduler itself.
+
+Three kinds of change are tried: another queue, fewer members, and a smaller member where one does not fit. A trial
+gives the gang that form for as long as it takes to look for places, with the same plugins, quotas and held room as in
+a cycle, and takes everything back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from muster.scheduler.eligibility import obstacle_to_placement
+from muster.scheduler.parking import Relief
+from muster.scheduler.placing import find_places, gang_key
+from muster.scheduler.reasons import Code, Reason, ReasonClass, Suggestion
+from muster.scheduler.resources import CPU, MEMORY, PODS, Resources, format_amount, total
+from muster.scheduler.specs import Phase
+from muster.scheduler.task import TaskInfo
+
+if TYPE_CHECKING:
+    from muster.scheduler.job import JobInfo
+    from muster.scheduler.queue import QueueInfo
+    from muster.scheduler.session import Session
+
+_STEPS = {CPU: 100, MEMORY: 64 * 1024**2}
+"""In what steps a request is made smaller: 100m CPU, 64Mi memory, one of anything else."""
+
+
+class Trials:
+    """So many trials as are left, on the model of one session."""
+
+    def __init__(self, session: Session, left: int) -> None:
+        self.session = session
+        self.left = left
+        self.known: dict[object, Suggestion | None] = {}
+
+    def fits(self, job: JobInfo) -> bool:
+        """Whether the gang, in the form that it has now, would be admitted and placed."""
+        self.left -= 1
+        session = self.session
+        if obstacle_to_placement(job) is not None:
+            return False
+        applies = job.phase is Phase.PENDING and job.min_resources is not None
+        if applies and session.framework.job_enqueueable(session, job) is not None:
+            return False
+        if session.framework.overused(session, job.queue):
+            return False
+        tasks = [task for task in job.pending.values() if task.schedulable and not job.is_companion(task)]
+        attempt = session.holds.place(job, partial(find_places, session, job, session.sort_tasks(tasks)))
+        attempt.statement.discard()
+        return attempt.complete
+
+    @contextmanager
+    def undone(self) -> Iterator[None]:
+        """Leave the model as it was, what the next cycle is told of it included."""
+        cache = self.session.cache
+        changed, unsettled, version = dict(cache.changed), dict(cache.unsettled), cache.index.version
+        relief, holds = cache.relief, cache.holds
+        cache.relief = Relief()
+        self.session.holds.begin()
+        try:
+            yield
+        finally:
+            self.session.holds.end()
+            cache.settle()
+            cache.changed, cache.unsettled, cache.index.version = changed, unsettled, version
+            cache.relief, cache.holds = relief, holds
+
+
+def suggest(trials: Trials, job: JobInfo, reason: Reason) -> Suggestion | None:
+    """What would have the gang placed now; None when nothing of what is tried does, or too much has been tried."""
+    useful = (ReasonClass.NEVER, ReasonClass.QUOTA, ReasonClass.ROOM, ReasonClass.RESERVED)
+    if reason.reason_class not in useful or job.spec is None or job.is_ready():
+        return None
+    key = (gang_key(job), reason.code, reason.resource, trials.session.holds.of(job) is None)
+    if key not in trials.known:
+        if trials.left <= 0:
+            return None
+        with trials.undone():
+            trials.known[key] = _smallest_change(trials, job, reason)
+    return trials.known[key]
+
+
+def _smallest_change(trials: Trials, job: JobInfo, reason: Reason) -> Suggestion | None:
+    if reason.reason_class is ReasonClass.QUOTA or reason.code is Code.LARGER_THAN_QUEUE:
+        queue = _another_queue(trials, job)
+        if queue is not None:
+            return Suggestion(f"in queue {queue.name} it would be placed now", {"queue": queue.name})
+    fewer = _fewer_members(trials, job)
+    smaller = _smaller_member(trials, job, reason)
+    if fewer is not None and (smaller is None or fewer[0] >= smaller[0]):
+        return fewer[1]
+    return smaller[1] if smaller is not None else None
+
+
+def _another_queue(trials: Trials, job: JobInfo) -> QueueInfo | None:
+    own = job.queue
+    for _, queue in sorted(trials.session.cache.queues.items()):
+        if queue is own or queue.find_obstacle() is not None or trials.left <= 0:
+            continue
+        with _as_if_in(trials.session, job, queue):
+            if trials.fits(job):
+                return queue
+    return None
+
+
+@contextmanager
+def _as_if_in(session: Session, job: JobInfo, queue: QueueInfo) -> Iterator[None]:
+    own = job.queue
+    _move(session, job, queue)
+    try:
+        yield
+    finally:
+        _move(session, job, own)
+
+
+def _move(session: Session, job: JobInfo, queue: QueueInfo) -> None:
+    """The plugins have to see it there: what a queue deserves depends on who asks in it."""
+    session.cache.put_in_queue(job, queue)
+    job.shape_key = None
+    for plugin in session.framework.plugins:
+        plugin.on_session_open(session)
+
+
+def _fewer_members(trials: Trials, job: JobInfo) -> tuple[float, Suggestion] | None:
+    """The largest minimum with which it fits: what part of the gang that is, and in words."""
+    members = trials.session.sort_tasks(
+        task for task in job.pending.values() if task.schedulable and not job.is_companion(task)
+    )
+    placed = job.ready
+    if len(members) < 2 or job.min_member - placed < 2:
+        return None
+
+    def fits(count: int) -> bool:
+        with _as_if_smaller(job, placed + count, members[count:]):
+            return trials.fits(job)
+
+    count = _largest(trials, min(len(members), job.min_member - placed) - 1, fits)
+    if count is None:
+        return None
+    least = placed + count
+    text = f"with {least} members instead of {job.min_member} it would be placed now"
+    return count / len(members), Suggestion(text, {"minMember": least})
+
+
+@contextmanager
+def _as_if_smaller(job: JobInfo, least: int, left_out: list[TaskInfo]) -> Iterator[None]:
+    spec = job.spec
+    if spec is None:
+        raise ValueError(f"{job.key} has no PodGroup")
+    without = total(task.request for task in left_out).without_pods()
+    minimum = spec.min_resources.exceeded(without) if spec.min_resources is not None else None
+    roles = dict(spec.min_task_member)
+    for task in left_out:
+        if roles.get(task.role, 0) > 0:
+            roles[task.role] -= 1
+    job.spec = replace(spec, min_member=least, min_task_member=roles, min_resources=minimum)
+    pending, job.shape_key = job.pending, None
+    job.pending = {uid: task for uid, task in pending.items() if task not in left_out}
+    try:
+        yield
+    finally:
+        job.spec, job.pending, job.shape_key = spec, pending, None
+
+
+def _smaller_member(trials: Trials, job: JobInfo, reason: Reason) -> tuple[float, Suggestion] | None:
+    """The largest request of the member that finds no place with which the gang fits."""
+    resource = reason.resource
+    if resource is None or resource == PODS:
+        return None
+    waiting = sorted(job.pending.values(), key=lambda task: (-task.shape.init_request.get(resource), task.order))
+    member = next((task for task in waiting if task.spec.name == reason.member), waiting[0] if waiting else None)
+    if member is None:
+        return None
+    alike = [task for task in job.pending.values() if task.shape is member.shape]
+    asked, step = member.shape.init_request.get(resource), _STEPS.get(resource, 1000)
+
+    def fits(steps: int) -> bool:
+        with _as_if_smaller_pods(trials.session, job, alike, resource, steps * step):
+            return trials.fits(job)
+
+    steps = _largest(trials, (asked - 1) // step, fits)
+    if steps is None:
+        return None
+    quantity = format_amount(resource, steps * step)
+    who = f"pods like {member.spec.name}" if len(alike) > 1 else member.spec.name
+    text = (
+        f"if {who} asked for {resource} {quantity} instead of {format_amount(resource, asked)} it would be placed now"
+    )
+    change = {"member": member.spec.name, "requests": {resource: quantity}}
+    return steps * step / asked, Suggestion(text, change)
+
+
+@contextmanager
+def _as_if_smaller_pods(
+    session: Session, job: JobInfo, tasks: list[TaskInfo], resource: str, amount: int
+) -> Iterator[None]:
+    book, spec = session.cache.shapes, job.spec
+    originals = [(task, task.spec, task.shape) for task in tasks]
+    less = Resources()
+    for task, pod, _ in originals:
+        request, init = _limited(pod.request, resource, amount), _limited(pod.init_request, resource, amount)
+        less.add(pod.request.exceeded(request).without_pods())
+        task.spec = replace(pod, request=request, init_request=init)
+        task.shape = book.take(request, init, task.shape.scheduling)
+    if spec is not None and spec.min_resources is not None:
+        job.spec = replace(spec, min_resources=spec.min_resources.exceeded(less))
+    job.shape_key = None
+    try:
+        yield
+    finally:
+        for task, pod, shape in originals:
+            book.give_back(task.shape)
+            task.spec, task.shape = pod, shape
+        job.spec, job.shape_key = spec, None
+
+
+def _limited(request: Resources, resource: str, amount: int) -> Resources:
+    limited = request.clone()
+    if resource == CPU:
+        limited.milli_cpu = min(limited.milli_cpu, amount)
+    elif resource == MEMORY:
+        limited.memory = min(limited.memory, amount)
+    elif resource in limited.scalars:
+        limited.scalars[resource] = min(limited.scalars[resource], amount)
+    return limited
+
+
+def _largest(trials: Trials, upto: int, fits: Callable[[int], bool]) -> int | None:
+    """The largest number from 1 to `upto` that fits, where a smaller one fits as well; None when 1 does not."""
+    if upto < 1 or trials.left <= 0 or not fits(1):
+        return None
+    low, high = 1, upto
+    while low < high and trials.left > 0:
+        middle = (low + high + 1) // 2
+        if fits(middle):
+            low = middle
+        else:
+            high = middle - 1
+    return low

@@ -1,0 +1,206 @@
+"""What is worked out about a waiting gang for who asks: place in the queue, holders of the room, a smaller change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from muster.scheduler.inquiry import Inquiry
+from muster.scheduler.outcome import Outcome
+from muster.scheduler.reasons import Code, Holder, Reason
+from muster.scheduler.specs import PriorityClassSpec
+from muster.testing import Cluster, configuration, gang, node, nodes, pod, pod_group, pods, queue, resources
+from tests.scheduler.audit import audit, snapshot
+from tests.scheduler.worlds import STEPS, History, Step, World, worlds
+
+PLAIN = configuration("enqueue, allocate, backfill", ["priority", "gang"], ["predicates", "nodeorder"])
+
+
+def ask(cluster: Cluster, group: str) -> Reason:
+    reason = Inquiry(cluster.cache, cluster.configuration, cluster.now).full_reason(
+        cluster.cache.jobs[f"default/{group}"]
+    )
+    assert reason is not None
+    return reason
+
+
+def full() -> Cluster:
+    """Two nodes of 4 CPU, three quarters of each in use."""
+    cluster = Cluster.of(nodes("n", 2, cpu=4), gang("runs", 2, cpu=3), configuration=PLAIN)
+    cluster.settle(cluster.cycle())
+    return cluster
+
+
+def test_the_position_is_the_place_in_the_order_of_the_queue() -> None:
+    cluster = full()
+    cluster.add(PriorityClassSpec("high", 10), queue("other"), gang("a", 1, cpu=4), gang("b", 1, cpu=4))
+    cluster.add(gang("c", 1, cpu=4, priority_class="high"), gang("d", 1, cpu=4, queue="other"))
+    cluster.cycle()
+    assert [ask(cluster, name).position for name in "abcd"] == [2, 3, 1, 1]
+    assert [ask(cluster, name).ahead for name in "abcd"] == [1, 2, 0, 0]
+
+
+def test_who_could_not_be_placed_anyway_is_nobodys_predecessor() -> None:
+    cluster = full()
+    cluster.add(pod_group("gated"), pod("g", "gated", gated=True), gang("a", 1, cpu=4))
+    cluster.cycle()
+    assert ask(cluster, "gated").position is None
+    assert ask(cluster, "a").position == 1
+
+
+def test_the_time_waited_is_counted_from_what_is_stored() -> None:
+    cluster = full()
+    cluster.add(pod_group("a", creation=cluster.now - 42), pods("a", 1, cpu=4))
+    cluster.cycle()
+    assert ask(cluster, "a").waited == 42
+    outcome = cluster.cycle(seconds=60)
+    assert outcome == Outcome(wake_at=outcome.wake_at), "nothing is written as it grows"
+    assert ask(cluster, "a").waited == 102
+
+
+def test_the_holders_of_nodes_are_named_the_largest_first_and_others_pods_last() -> None:
+    cluster = full()
+    cluster.add(pod("theirs", cpu=0.5, node="n-0", ours=False), pod_group("s"), pod("s", "s", cpu=1, node="n-1"))
+    cluster.add(gang("a", 1, cpu=4))
+    cluster.cycle()
+    assert ask(cluster, "a").holders == (
+        Holder("default/runs", "default", 6000, reclaimable=True),
+        Holder("default/s", "default", 1000, reclaimable=True),
+        Holder("", "", 500, reclaimable=False),
+    )
+
+
+def test_who_is_on_nodes_that_the_pod_would_not_take_anyway_is_not_in_its_way() -> None:
+    cluster = Cluster.of(node("n", cpu=4), node("away", cpu=4, unschedulable=True), configuration=PLAIN)
+    cluster.add(
+        pod_group("r"), pod("here", "r", cpu=2, node="n"), pod_group("q"), pod("there", "q", cpu=4, node="away")
+    )
+    cluster.add(gang("a", 1, cpu=4))
+    cluster.cycle()
+    assert [each.pod_group for each in ask(cluster, "a").holders] == ["default/r"]
+
+
+def test_the_holders_of_quota_are_the_queues_own() -> None:
+    cluster = Cluster.of(nodes("n", 4, cpu=4), queue("q", capability=resources(4)), gang("other", 1, cpu=4))
+    cluster.add(gang("mine", 1, cpu=3, queue="q"))
+    cluster.settle(cluster.cycle())
+    cluster.add(gang("a", 1, cpu=2, queue="q"))
+    cluster.cycle()
+    reason = ask(cluster, "a")
+    assert reason.code is Code.QUEUE_QUOTA
+    assert reason.holders == (Holder("default/mine", "q", 3000, reclaimable=True),)
+
+
+def test_a_gang_that_is_kept_out_learns_for_whom() -> None:
+    cluster = full()
+    cluster.add(gang("big", 2, cpu=4))
+    cluster.cycle()
+    cluster.add(gang("small", 1, cpu=1))
+    cluster.cycle(seconds=601)
+    reason = ask(cluster, "small")
+    assert reason.code is Code.ROOM_RESERVED
+    assert reason.holders == (Holder("default/big", "default", 8000, reclaimable=False),)
+    assert (reason.resource, reason.requested) == ("cpu", 1000)
+
+
+def test_the_numbers_of_the_roomiest_node_are_all_there() -> None:
+    cluster = full()
+    cluster.add(gang("a", 1, cpu=4))
+    cluster.cycle()
+    reason = ask(cluster, "a")
+    assert (reason.requested, reason.used, reason.free, reason.limit) == (4000, 3000, 1000, 4000)
+
+
+@pytest.mark.parametrize(
+    ("cluster", "change"),
+    [
+        pytest.param(
+            Cluster.of(nodes("n", 3, cpu=4), gang("a", 5, cpu=4), configuration=PLAIN), {"minMember": 3}, id="fewer"
+        ),
+        pytest.param(
+            Cluster.of(nodes("n", 3, cpu=4), gang("a", 3, cpu=5), configuration=PLAIN),
+            {"member": "a-w-0", "requests": {"cpu": "4"}},
+            id="smaller than every node",
+        ),
+        pytest.param(
+            Cluster.of(node("n", cpu=4), node("m", cpu=3.5), gang("a", 2, cpu=4), configuration=PLAIN),
+            {"member": "a-w-0", "requests": {"cpu": "3500m"}},
+            id="smaller rather than half as many",
+        ),
+        pytest.param(
+            Cluster.of(
+                nodes("n", 3, cpu=4), queue("q", capability=resources(4)), queue("r"), gang("a", 2, cpu=3, queue="q")
+            ),
+            {"queue": "default"},
+            id="another queue",
+        ),
+        pytest.param(
+            Cluster.of(nodes("n", 3, cpu=4), queue("default", capability=resources(6)), gang("a", 4, cpu=2)),
+            {"minMember": 3},
+            id="fewer within the quota",
+        ),
+        pytest.param(
+            Cluster.of(nodes("n", 1, cpu=4), pod_group("r"), pod("r", "r", cpu=4, node="n-0"), gang("a", 1, cpu=1)),
+            None,
+            id="nothing helps",
+        ),
+        pytest.param(
+            Cluster.of(nodes("n", 1, gpu=2, cpu=4), pod_group("a"), pod("a", "a", gpu=3), configuration=PLAIN),
+            {"member": "a", "requests": {"nvidia.com/gpu": "2"}},
+            id="whole GPUs",
+        ),
+    ],
+)
+def test_the_smallest_change_that_would_have_it_placed(cluster: Cluster, change: Mapping[str, Any] | None) -> None:
+    cluster.cycle()
+    suggestion = ask(cluster, "a").suggestion
+    assert (suggestion.change if suggestion else None) == change
+
+
+def test_what_is_suggested_is_true() -> None:
+    cluster = full()
+    cluster.add(gang("a", 4, cpu=1, memory=1))
+    cluster.cycle()
+    assert ask(cluster, "a").suggestion is not None
+    cluster.add(pod_group("a", 2, min_resources=resources(2, 2)))
+    cluster.delete("a-w-2", "a-w-3")
+    assert len(cluster.cycle().bindings) == 2
+
+
+def test_no_more_is_tried_than_was_asked_for() -> None:
+    cluster = full()
+    for number in range(30):
+        cluster.add(gang(f"g{number}", 2, cpu=3 + number / 10))
+    cluster.cycle()
+    inquiry = Inquiry(cluster.cache, cluster.configuration, cluster.now, work=0)
+    found = [inquiry.full_reason(cluster.cache.jobs[f"default/g{number}"]) for number in range(30)]
+    said = [reason is not None and reason.suggestion is not None for reason in found]
+    assert said[0]
+    assert not said[-1]
+
+
+@settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+@given(worlds(), st.lists(STEPS, max_size=6))
+def test_asking_changes_nothing(world: World, steps: list[Step]) -> None:
+    asked, other = History(world.cluster()), History(world.cluster())
+    assert asked.cluster.cycle() == other.cluster.cycle()
+    for step in steps:
+        cache = asked.cluster.cache
+        before = snapshot(cache)
+        inquiry = Inquiry(cache, asked.cluster.configuration, asked.cluster.now)
+        for job in cache.jobs.values():
+            inquiry.full_reason(job)
+        assert snapshot(cache) == before
+        audit(cache)
+        assert asked.play(step) == other.play(step)
+
+
+def test_pods_above_the_minimum_get_no_suggestion() -> None:
+    cluster = full()
+    cluster.add(pods("runs", 1, cpu=4, first=2))
+    cluster.cycle()
+    assert ask(cluster, "runs").suggestion is None
