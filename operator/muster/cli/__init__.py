@@ -6,6 +6,7 @@ import typer
 
 from muster import __version__
 from muster.cli.crds import crds
+from muster.cli.explain import explain
 from muster.cli.run import run
 from muster.cli.simulate import simulate
 from muster.cli.snapshot import snapshot
@@ -25,6 +26,7 @@ app.command()(submit)
 app.command()(crds)
 app.command()(simulate)
 app.command()(snapshot)
+app.command()(explain)
 
 
 @app.callback(invoke_without_command=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from muster.scheduler.buckets import Bucket
@@ -82,7 +83,7 @@ def survey_nodes(session: Session, shape: Shape) -> Reason:
         lacking[_words(short)] += nodes
         dimensions[short[0]] += nodes
         for name in short:
-            roomiest[name] = min(bucket, roomiest.get(name, bucket), key=lambda each: (-each.idle.get(name), each.id))
+            roomiest[name] = max(roomiest.get(name, bucket), bucket, key=partial(_roominess, name))
         candidate = (_distance(shape, bucket.idle, short), bucket.first() or "", _lacks(shape, bucket.idle, short))
         nearest = candidate if nearest is None else min(nearest, candidate)
     resource = min(dimensions, key=lambda name: (-dimensions[name], name), default=None)
@@ -109,6 +110,10 @@ def _why_not(session: Session, shape: Shape, bucket: Bucket) -> Counter[str]:
     check = session.framework.judge.check(shape, later=False)
     noted = session.objections(shape)
     return Counter(noted.get(name) or check(node) or TAKEN_BY_MEMBERS for name, node in bucket.members.items())
+
+
+def _roominess(resource: str, bucket: Bucket) -> tuple[int, int]:
+    return bucket.idle.get(resource), bucket.make.sample.allocatable.get(resource)
 
 
 def _amounts(bucket: Bucket, resource: str) -> tuple[int, int, int]:

@@ -9,12 +9,14 @@ cycle, on a model of their own; the answers leave it as it was.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from muster.scheduler.cycle import framework_of
-from muster.scheduler.reasons import Code, Holder, Reason, ReasonClass
+from muster.scheduler.placing import find_places
+from muster.scheduler.reasons import Code, Holder, Reason, ReasonClass, describe_nodes
 from muster.scheduler.resources import CPU, share
 from muster.scheduler.session import Session
 from muster.scheduler.specs import TaskStatus
@@ -30,6 +32,15 @@ if TYPE_CHECKING:
 MOST_HOLDERS = 5
 WORK = 100_000
 """How many nodes may be looked at to find suggestions, in all; the gangs that go first get theirs first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Members:
+    """How many members of a gang have or would find a node, how many are needed, and what is said of the others."""
+
+    fitting: int
+    needed: int
+    failing: Mapping[str, str]
 
 
 class Inquiry:
@@ -60,6 +71,18 @@ class Inquiry:
             holders=self._who_has(job, reason),
             suggestion=suggest(self._trials, job, reason),
         )
+
+    def members(self, job: JobInfo) -> Members:
+        """How many of the gang's members find a node now, whatever quota says, and what the others lack."""
+        ready = job.ready
+        tasks = [task for task in job.pending.values() if task.schedulable and not job.is_companion(task)]
+        with self._trials.undone():
+            find = partial(find_places, self.session, job, self.session.sort_tasks(tasks), quota=False)
+            attempt = self.session.holds.place(job, find)
+            surveys = [(task.spec.name, self.session.survey_nodes(task.shape)) for task in attempt.short.values()]
+            attempt.statement.discard()
+        found = ready + attempt.placed + attempt.later
+        return Members(found, max(job.min_member, ready), {name: describe_nodes(each) for name, each in surveys})
 
     def position(self, job: JobInfo) -> int | None:
         """Which of the waiting gangs of its queue it is, from 1; None for one that would not be placed anyway."""

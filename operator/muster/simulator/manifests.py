@@ -62,7 +62,7 @@ def read_manifests(documents: list[Document]) -> Manifests:
     known: dict[tuple[Resource, str], Place] = {}
     owners: dict[tuple[Resource, str], Place] = {}
     for document in documents:
-        for place, body, api_version, kind in _items(document):
+        for place, body, api_version, kind in items_of(document):
             resource = _BY_KIND.get((api_version.rpartition("/")[0], kind))
             if resource is None:
                 found.passed_over[kind] += 1
@@ -74,7 +74,7 @@ def read_manifests(documents: list[Document]) -> Manifests:
     return found
 
 
-def _items(document: Document) -> Iterator[tuple[Place, Mapping[str, Any], str, str]]:
+def items_of(document: Document) -> Iterator[tuple[Place, Mapping[str, Any], str, str]]:
     """The objects of a document, with their apiVersion and kind; those of a typed list inherit them from it."""
     place, body = document.place, document.content
     if not isinstance(body, Mapping):
@@ -91,7 +91,7 @@ def _items(document: Document) -> Iterator[tuple[Place, Mapping[str, Any], str, 
         inside = Place(place.file, place.document, number)
         if not isinstance(item, Mapping):
             raise InputError(inside, "", f"must be an object, not {type(item).__name__}")
-        yield from _items(Document(inside, {**inherited, **item}))
+        yield from items_of(Document(inside, {**inherited, **item}))
 
 
 def _text(place: Place, body: Mapping[str, Any], name: str) -> str:

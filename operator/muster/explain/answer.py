@@ -1,0 +1,91 @@
+"""The answer as a document: what `muster explain -o json` prints, and from which the text for people is made.
+
+`source` is `scheduler` when it was worked out now, `status` when it is what the scheduler last wrote; then `age`
+(seconds) says how old that is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from muster.engine.amounts import quantities
+from muster.engine.reason_document import reason_document
+from muster.engine.times import rfc3339
+from muster.explain.startup import not_working
+from muster.explain.target import RayState, Target, TargetError, group_of, group_of_pod
+from muster.kube.objects import Pod
+from muster.scheduler.inquiry import Inquiry
+from muster.scheduler.job import JobInfo
+from muster.scheduler.queue import QueueInfo
+from muster.scheduler.specs import TaskStatus
+from muster.simulator.simulation import Simulation
+
+
+def explain(simulation: Simulation, target: Target, ray: RayState | None) -> dict[str, Any]:
+    """Run a cycle, and say what comes of it for the target. Raises TargetError where nothing is known of it."""
+    pods = list(simulation.model.pods.values())
+    key = group_of(target, pods, ray)
+    running = {pod.metadata.uid for pod in pods if pod.spec.node_name is not None}
+    simulation.cycle()
+    job = simulation.model.cache.jobs.get(key)
+    if job is None and ray is None:
+        raise TargetError(f"{target} does not exist" if key == target.key else f"{target} has no PodGroup {key}")
+    document: dict[str, Any] = {
+        "target": str(target),
+        "podGroup": key,
+        "source": "scheduler",
+        "asOf": rfc3339(simulation.now),
+        "ray": _ray(ray),
+    }
+    if job is not None:
+        document |= _gang(simulation.inquiry(), job)
+        members = [pod for pod in pods if pod.metadata.uid in running and group_of_pod(pod) == key]
+        document["notReady"] = _starting(members)
+    return {name: value for name, value in document.items() if value is not None}
+
+
+def _gang(inquiry: Inquiry, job: JobInfo) -> dict[str, Any]:
+    reason = inquiry.full_reason(job)
+    members = inquiry.members(job) if reason is not None and job.pending and not job.is_ready() else None
+    return {
+        "phase": job.phase.value if job.spec is not None else None,
+        "reason": reason_document(reason) if reason is not None else None,
+        "queues": [_queue(queue) for queue in (job.queue, *job.queue.above)],
+        "members": None
+        if members is None
+        else {"fitting": members.fitting, "needed": members.needed, "failing": dict(members.failing)},
+        "wouldBind": _would_bind(job) or None,
+    }
+
+
+def _would_bind(job: JobInfo) -> dict[str, str]:
+    """Who has been given a node just now: the scheduler of the cluster would do so too."""
+    placed = (task for task in job.tasks.values() if task.status is TaskStatus.BINDING and task.node is not None)
+    return {task.key: task.node or "" for task in sorted(placed, key=lambda each: each.order)}
+
+
+def _queue(queue: QueueInfo) -> dict[str, Any]:
+    spec = queue.spec
+    amounts = {
+        "allocated": queue.subtree.allocated,
+        "deserved": queue.deserved,
+        "capability": queue.capability,
+        "guarantee": spec.guarantee if spec is not None else None,
+    }
+    found = {name: quantities(amount) for name, amount in amounts.items() if amount is not None}
+    state = spec.state.value if spec is not None else "Missing"
+    return {"name": queue.name, "state": state, **{name: amount for name, amount in found.items() if amount}}
+
+
+def _starting(members: Iterable[Pod]) -> list[dict[str, str]] | None:
+    found = not_working(members)
+    return [{"pod": each.pod, "node": each.node, "waitsFor": each.waits_for} for each in found] or None
+
+
+def _ray(ray: RayState | None) -> dict[str, Any] | None:
+    if ray is None:
+        return None
+    names = ("jobDeploymentStatus", "jobStatus", "state", "reason", "message")
+    said = {name: ray.status[name] for name in names if isinstance(ray.status.get(name), str) and ray.status[name]}
+    return {"suspended": ray.suspended, **said}

@@ -1,0 +1,123 @@
+"""What is asked about, out of a running cluster, with the rights of who asks.
+
+Nodes and pods of all namespaces are needed to ask the scheduler. Who may not read them, or asks while no scheduler
+runs, is told what stands on the PodGroup.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any, Final
+
+from muster.engine.configuration_source import parse_configuration
+from muster.engine.notes import stated_time
+from muster.explain.answer import explain
+from muster.explain.stored import stored_answer
+from muster.explain.target import Kind, RayState, Target, TargetError, group_of, state_of
+from muster.kube.client import ApiClient
+from muster.kube.errors import ApiError, Forbidden, NotFound
+from muster.kube.lease import Lease
+from muster.kube.objects import ApiObject, Pod
+from muster.kube.resource import LEASES, PODGROUPS, PODS, RAYCLUSTERS, RAYJOBS, Resource
+from muster.scheduler.conf import DEFAULT, ConfigurationError, SchedulerConfiguration
+from muster.simulator.collecting import Collection as Collected
+from muster.simulator.collecting import collect
+from muster.simulator.input_error import InputError, Place
+from muster.simulator.manifests import Found, Manifests
+from muster.simulator.model import Model, build_model
+from muster.simulator.simulation import Pace, Simulation
+from muster.simulator.snapshot import RayObject
+
+LEASE: Final = "muster-scheduler"
+_PATIENCE: Final = 2.0
+"""A Lease is believed for so many times its duration: it may just be changing hands."""
+_RAY: Final[dict[Kind, Resource]] = {Kind.RAY_JOB: RAYJOBS, Kind.RAY_CLUSTER: RAYCLUSTERS}
+
+
+async def explain_cluster(
+    client: ApiClient,
+    target: Target,
+    now: float,
+    *,
+    namespace: str,
+    deployment: str,
+    configuration: SchedulerConfiguration | None,
+    scheduler_names: Collection[str],
+) -> dict[str, Any]:
+    """The answer. Raises TargetError where there is no such thing, ApiError where the cluster can't be asked."""
+    ray = await _ray(client, target)
+    stopped = await _stopped(client, namespace, now)
+    if stopped is not None:
+        return await _stored(client, target, ray, now, stopped)
+    try:
+        found = await collect(client, namespace=namespace, deployment=deployment)
+    except Forbidden as error:
+        return await _stored(client, target, ray, now, f"the cluster can't be read: {error.message}")
+    chosen = configuration or _configuration(found)
+    simulation = Simulation(_model(found, scheduler_names), chosen, Pace(now))
+    answer = explain(simulation, target, ray)
+    return {**answer, "leftOut": found.left_out} if found.left_out else answer
+
+
+def _configuration(found: Collected) -> SchedulerConfiguration:
+    if found.configuration is None:
+        return DEFAULT
+    try:
+        return parse_configuration(found.configuration, "the scheduler's configuration")
+    except ConfigurationError as error:
+        found.left_out.append(f"the scheduler's configuration: {error}")
+        return DEFAULT
+
+
+def _model(found: Collected, scheduler_names: Collection[str]) -> Model:
+    """A model of what can be used; what can't is named and left out, as in the scheduler itself."""
+    objects: dict[Resource, list[Found[ApiObject]]] = {each: [] for each in Manifests().objects}
+    for resource, some in found.objects.items():
+        if resource in objects:
+            objects[resource] = [Found(Place(f"{resource.kind} {each.key}"), each) for each in some]
+    while True:
+        try:
+            return build_model(Manifests(objects), scheduler_names)
+        except InputError as error:
+            before = sum(map(len, objects.values()))
+            objects = {kind: [each for each in some if each.place != error.place] for kind, some in objects.items()}
+            if sum(map(len, objects.values())) == before:
+                raise
+            found.left_out.append(str(error))
+
+
+async def _stopped(client: ApiClient, namespace: str, now: float) -> str | None:
+    """Why no scheduler is at work; None when one is, or when that can't be told."""
+    try:
+        lease = await client.get(LEASES, namespace, LEASE, decode=Lease)
+    except ApiError:
+        return None
+    renewed = stated_time(lease.spec.renew_time)
+    if renewed is None or now <= renewed + _PATIENCE * (lease.spec.lease_duration_seconds or 15):
+        return None
+    return f"no scheduler is running: Lease {namespace}/{LEASE} was last renewed {int(now - renewed)} s ago"
+
+
+async def _ray(client: ApiClient, target: Target) -> RayState | None:
+    resource = _RAY.get(target.kind)
+    if resource is None:
+        return None
+    try:
+        return state_of(await client.get(resource, target.namespace, target.name, decode=RayObject))
+    except NotFound:
+        raise TargetError(f"{target} does not exist") from None
+
+
+async def _stored(client: ApiClient, target: Target, ray: RayState | None, now: float, note: str) -> dict[str, Any]:
+    pods: list[Pod] = []
+    if target.kind is Kind.POD:
+        try:
+            pods = [await client.get(PODS, target.namespace, target.name, decode=Pod)]
+        except NotFound:
+            raise TargetError(f"{target} does not exist") from None
+    namespace, _, name = group_of(target, pods, ray).partition("/")
+    try:
+        group = await client.get(PODGROUPS, namespace, name)
+    except NotFound:
+        raise TargetError(f"{target} has no PodGroup {namespace}/{name}, and {note}") from None
+    return stored_answer(target, group, now, note)

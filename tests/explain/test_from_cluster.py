@@ -1,0 +1,99 @@
+"""A running cluster is asked with the caller's rights; where that is too little the status has to do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from muster.explain.from_cluster import explain_cluster
+from muster.explain.target import TargetError, parse_target
+from muster.explain.text import as_text
+from tests.explain.stub_cluster import StubCluster
+from tests.simulator.conftest import NOW
+from tests.simulator.manifests import Manifest, node, pod, pod_group
+
+REASON = (
+    '{"code":"QueueQuota","class":"quota","message":"queue q has no quota left","queue":"q","resource":"cpu",'
+    '"requested":"2","since":"2026-01-01T11:50:00Z","advice":"wait"}'
+)
+
+
+def lease(renewed: str) -> Manifest:
+    spec = {"holderIdentity": "m", "leaseDurationSeconds": 15, "renewTime": renewed}
+    meta = {"name": "muster-scheduler", "namespace": "muster-system"}
+    return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": meta, "spec": spec}
+
+
+def waiting_group() -> Manifest:
+    group = pod_group("g", queue="q", phase="Pending")
+    written = {"manager": "muster", "time": "2026-01-01T11:55:00Z"}
+    written["fieldsV1"] = {"f:metadata": {"f:annotations": {"f:muster.dev/reason": {}}}}  # type: ignore[assignment]
+    other = {"manager": "kubectl", "time": "2026-01-01T11:59:00Z", "fieldsV1": {"f:spec": {}}}
+    group["metadata"] |= {"annotations": {"muster.dev/reason": REASON}, "managedFields": [written, other], "uid": "u"}
+    return group
+
+
+async def ask(target: str, *objects: Manifest, forbidden: tuple[str, ...] = ()) -> dict[str, Any]:
+    return await explain_cluster(
+        StubCluster(*objects, forbidden=forbidden).client(),
+        parse_target(target, "default"),
+        NOW,
+        namespace="muster-system",
+        deployment="muster",
+        configuration=None,
+        scheduler_names=("muster",),
+    )
+
+
+async def test_the_scheduler_is_asked_on_what_the_cluster_is_now() -> None:
+    answer = await ask("podgroup/g", node("n1", cpu=1), lease("2026-01-01T11:59:50Z"), pod_group("g"), pod("p", "g", 2))
+    assert answer["source"] == "scheduler"
+    assert answer["reason"]["code"] == "LargerThanCluster"
+
+
+async def test_while_no_scheduler_runs_the_status_is_told_with_its_age() -> None:
+    answer = await ask("pod/p", node("n1"), lease("2026-01-01T11:00:00Z"), waiting_group(), pod("p", "g"))
+    assert (answer["source"], answer["age"], answer["asOf"]) == ("status", 300, "2026-01-01T11:55:00Z")
+    assert answer["reason"]["waited"] == 600
+    text = as_text(answer)
+    assert "no scheduler is running: Lease muster-system/muster-scheduler was last renewed 3600 s ago" in text
+    assert "this is what the scheduler wrote 5m ago" in text
+    assert "It waits: queue q has no quota left." in text
+
+
+async def test_who_may_not_read_all_pods_is_told_the_status_too() -> None:
+    answer = await ask("podgroup/g", node("n1"), waiting_group(), forbidden=("pods",))
+    assert answer["source"] == "status"
+    assert "pods is forbidden" in answer["note"]
+
+
+async def test_a_status_without_a_note_of_who_wrote_it_is_as_old_as_its_conditions() -> None:
+    group = waiting_group()
+    del group["metadata"]["managedFields"]
+    group["status"]["conditions"] = [{"type": "Unschedulable", "lastTransitionTime": "2026-01-01T11:58:00Z"}]
+    assert (await ask("podgroup/g", group, forbidden=("pods",)))["age"] == 120
+
+
+@pytest.mark.parametrize("reason", ["", "{", "[]"])
+async def test_a_pod_group_without_a_reason_says_its_phase(reason: str) -> None:
+    group = waiting_group()
+    group["metadata"]["annotations"]["muster.dev/reason"] = reason
+    del group["metadata"]["managedFields"]
+    answer = await ask("podgroup/g", group, forbidden=("nodes",))
+    assert "reason" not in answer
+    assert "PodGroup default/g, Pending" in as_text(answer)
+
+
+@pytest.mark.parametrize("target", ["podgroup/x", "rayjob/x", "pod/x"])
+@pytest.mark.parametrize("forbidden", [(), ("pods",)])
+async def test_what_is_not_there_is_said_to_be_missing(target: str, forbidden: tuple[str, ...]) -> None:
+    with pytest.raises(TargetError, match="default/x"):
+        await ask(target, node("n1"), forbidden=forbidden)
+
+
+async def test_one_object_that_can_not_be_used_is_named_and_left_out() -> None:
+    bad = pod("bad", "g", "-1")
+    answer = await ask("podgroup/g", node("n1"), pod_group("g"), pod("p", "g"), bad)
+    assert answer["wouldBind"] == {"default/p": "n1"}
+    assert any("default/bad" in each for each in answer["leftOut"])
