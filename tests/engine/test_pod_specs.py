@@ -2,10 +2,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from muster.engine.amounts import TranslationError
-from muster.engine.pod_specs import task_spec
+from muster.engine.pod_specs import is_lost, task_spec
 from muster.kube.objects import Pod
 from muster.scheduler.constraints import (
     PodConstraints,
@@ -210,3 +211,20 @@ def test_a_running_pod_cools_down_for_as_long_as_it_states(given: dict[str, Any]
 )
 def test_a_pod_says_whether_it_bears_revocable_nodes(annotations: dict[str, str], revocable: bool) -> None:
     assert spec_of(pod(annotations=annotations)).scheduling.revocable is revocable
+
+
+@pytest.mark.parametrize(
+    ("status", "lost"),
+    [
+        ({"phase": "Failed", "reason": "OutOfcpu"}, True),
+        ({"phase": "Failed", "reason": "OutOfnvidia.com/gpu"}, True),
+        ({"phase": "Failed", "reason": "UnexpectedAdmissionError"}, True),
+        ({"phase": "Failed", "reason": "Evicted"}, True),
+        ({"phase": "Failed", "conditions": [{"type": "DisruptionTarget", "status": "True"}]}, True),
+        ({"phase": "Failed", "reason": "DeadlineExceeded"}, False),
+        ({"phase": "Failed"}, False),
+        ({"phase": "Running", "reason": "OutOfcpu"}, False),
+    ],
+)
+def test_a_pod_that_the_kubelet_refused_has_not_failed_by_itself(status: dict[str, Any], lost: bool) -> None:
+    assert is_lost(msgspec.convert({"metadata": {"name": "p"}, "status": status}, type=Pod)) is lost

@@ -17,6 +17,7 @@ from muster.scheduler.specs import PodVerdict, TaskSpec, TaskStatus
 
 TRUE = frozenset({"1", "t", "T", "true", "TRUE", "True"})
 """The words that Go's strconv.ParseBool takes for true."""
+_REFUSALS = frozenset({"NodeAffinity", "UnexpectedAdmissionError", "TopologyAffinityError", "Evicted", "NodeShutdown"})
 _PHASES = {
     "Running": TaskStatus.RUNNING,
     "Succeeded": TaskStatus.SUCCEEDED,
@@ -63,6 +64,7 @@ def task_spec(pod: Pod, *, scheduler_names: Collection[str], gate: str) -> TaskS
         verdict=verdict_shown(pod),
         expected_runtime=stated_duration(pod, wire_keys.EXPECTED_RUNTIME),
         started=stated_time(pod.status.start_time),
+        lost=is_lost(pod),
     )
 
 
@@ -74,6 +76,15 @@ def task_status(pod: Pod) -> TaskStatus:
     if phase is TaskStatus.PENDING and pod.spec.node_name is not None:
         return TaskStatus.BOUND
     return phase
+
+
+def is_lost(pod: Pod) -> bool:
+    """Whether the pod failed by no doing of its own: refused by the kubelet (OutOfcpu, …), or thrown off its node."""
+    if pod.status.phase != "Failed":
+        return False
+    reason = pod.status.reason or ""
+    disrupted = any(each.type == "DisruptionTarget" and each.status == "True" for each in pod.status.conditions)
+    return disrupted or reason.startswith("OutOf") or reason in _REFUSALS
 
 
 def task_priority(pod: Pod) -> int:

@@ -7,12 +7,13 @@ a gang that asks for more than its queue's quota will ever be nothing is held.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from muster.scheduler.forecast import FREE, UNTIMED, Forecast, Place, expected_end, total_price
-from muster.scheduler.placing import gang_key
+from muster.scheduler.placing import gang_key, required_first
 from muster.scheduler.reasons import Reason
 from muster.scheduler.resources import Resources, dominant_share, total
 from muster.scheduler.specs import TaskStatus
@@ -98,18 +99,11 @@ def _first_of_each_queue(starved: Iterable[JobInfo], now: float) -> list[JobInfo
 
 def _least_members(session: Session, job: JobInfo) -> list[TaskInfo] | None:
     """The members, in order, that would make the gang ready, and its companions; None when there are too few."""
-    missing = {role: least - job.placed_of(role) for role, least in job.role_minimums()}
-    need = job.min_member - job.ready
-    found: list[TaskInfo] = []
-    for task in session.sort_tasks(task for task in job.pending.values() if task.schedulable):
-        if job.is_companion(task):
-            continue
-        found.append(task)
-        if task.role in missing:
-            missing[task.role] -= 1
-        if len(found) >= need and all(count <= 0 for count in missing.values()):
-            return found + job.companions_pending()
-    return None
+    waiting = [task for task in job.pending.values() if task.schedulable and not job.is_companion(task)]
+    found = required_first(job, session.sort_tasks(waiting))[: max(0, job.min_member - job.ready)]
+    roles = Counter(task.spec.role for task in found)
+    enough = all(job.placed_of(role) + roles[role] >= least for role, least in job.role_minimums())
+    return found + job.companions_pending() if enough and len(found) >= job.min_member - job.ready else None
 
 
 def _hold(

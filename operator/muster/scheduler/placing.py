@@ -97,12 +97,36 @@ def place_gang(session: Session, job: JobInfo, tasks: Iterable[TaskInfo], *, quo
     return attempt
 
 
+def required_first(job: JobInfo, tasks: list[TaskInfo]) -> list[TaskInfo]:
+    """The tasks in their order, but who is not needed for the minimum of the gang and its roles after all others.
+
+    Otherwise a worker too many could take the place without which the head, and so the whole gang, can't start.
+    """
+    missing = {role: max(0, least - job.placed_of(role)) for role, least in job.role_minimums()}
+    if not any(missing.values()):
+        return tasks
+    free = max(0, job.min_member - job.ready - sum(missing.values()))
+    needed, others = [], []
+    for task in tasks:
+        role = task.spec.role
+        if missing.get(role, 0) > 0:
+            missing[role] -= 1
+            needed.append(task)
+        elif free > 0:
+            free -= 1
+            needed.append(task)
+        else:
+            others.append(task)
+    return needed + others
+
+
 def find_places(session: Session, job: JobInfo, tasks: list[TaskInfo], *, quota: bool = True) -> Attempt:
     """Place a gang: spread by score, or, where that leaves a member out, packed as tightly as it goes.
 
     Spreading can put a small member on the only node that would have held a large one; a gang that just fits must
     not wait for ever because of that.
     """
+    tasks = required_first(job, tasks)
     attempt = place_gang(session, job, tasks, quota=quota)
     if attempt.complete or not attempt.short or attempt.denied or attempt.later:
         return attempt

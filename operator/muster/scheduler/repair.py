@@ -1,8 +1,8 @@
 """Gangs that hold nodes below their minimum are completed, or taken down (P1).
 
-A bind is refused, a pod is deleted, a node is lost: what is left of the gang computes nothing and holds nodes. It has
-the first turn in `allocate`; if that does not complete it within the set time, its members are evicted, by the gang
-itself, so that it can wait as a whole.
+A bind fails or a kubelet refuses a pod, a pod is deleted, a node is lost: what is left of the gang computes nothing and
+holds nodes. It has the first turn in `allocate`; if that does not complete it within the set time, its members are
+evicted, by the gang itself, so that it can wait as a whole.
 """
 
 from __future__ import annotations
@@ -24,8 +24,17 @@ def is_broken(job: JobInfo) -> bool:
         return False
     if job.spec is None or job.count(TaskStatus.SUCCEEDED):
         return False
-    return job.ready < min(job.held_min, job.min_member) or (
-        job.held_min >= job.min_member and job.ready >= job.min_member
+    there = job.ready + _ended(job)
+    return there < min(job.held_min, job.min_member) or (job.held_min >= job.min_member and job.ready >= job.min_member)
+
+
+def _ended(job: JobInfo) -> int:
+    """Members that ran and failed, and that nothing is made to replace: the gang is ending, it was whole."""
+    if not job.count(TaskStatus.FAILED) or job.count(TaskStatus.PENDING):
+        return 0
+    return sum(
+        task.status is TaskStatus.FAILED and not task.spec.lost and not job.is_companion(task)
+        for task in job.tasks.values()
     )
 
 

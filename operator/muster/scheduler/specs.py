@@ -110,6 +110,7 @@ class TaskSpec:
     already (None: nothing of ours); the node that it names there is believed once, when the pod is first seen. Until
     `cooldown_until` it has run too short a time to be evicted for others. `expected_runtime` is how many seconds it
     says it is going to run, `started` since when it does; None: not said, not yet.
+    `lost` pods have failed by no doing of their own: the kubelet refused them, or they were thrown off their node.
     """
 
     uid: str
@@ -135,6 +136,7 @@ class TaskSpec:
     verdict: PodVerdict | None = field(default=None, compare=False)
     expected_runtime: float | None = None
     started: float | None = None
+    lost: bool = False
 
 
 @dataclass(frozen=True, slots=True)
