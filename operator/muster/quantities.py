@@ -92,6 +92,14 @@ def whole(quantity: str | int | float) -> int:
 
 def units(quantity: str | int | float, resource: str) -> int:
     """The quantity as an integer in the unit of this resource, rounded up (see the module). Raises QuantityError."""
+    if isinstance(quantity, str):
+        return _units_of_text(quantity, resource)
+    return whole(quantity) if resource in _WHOLE else milli(quantity)
+
+
+@lru_cache(maxsize=4096)
+def _units_of_text(quantity: str, resource: str) -> int:
+    """The pods of a cluster ask for the same few amounts over and over."""
     return whole(quantity) if resource in _WHOLE else milli(quantity)
 
 
