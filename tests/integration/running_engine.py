@@ -17,7 +17,7 @@ from muster.kube.events import EventRecorder
 from muster.kube.informer import Informer
 from muster.kube.objects import Node, Pod, PodGroup, PriorityClass, Queue
 from muster.kube.resource import NODES, PODGROUPS, PODS, PRIORITYCLASSES, QUEUES
-from muster.scheduler.conf import DEFAULT
+from muster.scheduler.conf import DEFAULT, SchedulerConfiguration
 from tests.integration.gang_objects import Gangs, eventually
 
 
@@ -54,6 +54,10 @@ class RunningEngine:
         self._configuration = FixedConfiguration(replace(DEFAULT, gang_repair_timeout=repair_timeout))
         self._tasks: list[asyncio.Task[None]] = []
         self.engine: Engine | None = None
+
+    def use(self, configuration: SchedulerConfiguration) -> None:
+        """Schedule by this configuration when started next."""
+        self._configuration = FixedConfiguration(configuration)
 
     async def start(self) -> None:
         """Run until `kill`; returns when scheduling has started."""
