@@ -33,10 +33,11 @@ from muster.kube.events import EventRecorder, ObjectReference
 from muster.kube.informer import Informer
 from muster.kube.lease import LeaderElector
 from muster.kube.objects import ApiObject, Job, Node, Pod, PodGroup, PriorityClass, Queue, Service
-from muster.kube.policy_objects import ResourceQuota
+from muster.kube.policy_objects import PodDisruptionBudget, ResourceQuota
 from muster.kube.resource import (
     JOBS,
     NODES,
+    PODDISRUPTIONBUDGETS,
     PODGROUPS,
     PODS,
     PRIORITYCLASSES,
@@ -194,6 +195,7 @@ class Operator:
                 queues,
                 priority_classes,
                 resource_quotas=self._informer(RESOURCEQUOTAS, ResourceQuota),
+                disruption_budgets=self._informer(PODDISRUPTIONBUDGETS, PodDisruptionBudget),
             )
             parts.append(self._engine(engine_informers, own_pod).run)
         if Component.CONTROLLERS in self._options.components:

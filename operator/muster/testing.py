@@ -22,6 +22,7 @@ from muster.scheduler.specs import (
     Companion,
     NodeSpec,
     Phase,
+    PodDisruptionBudgetSpec,
     PodGroupSpec,
     PriorityClassSpec,
     QueueSpec,
@@ -38,7 +39,7 @@ EPOCH = 1_000_000.0 - OLD
 """When the first object of a Cluster was made, in Unix seconds."""
 GIB = 1024**3
 
-Spec = NodeSpec | QueueSpec | PodGroupSpec | TaskSpec | PriorityClassSpec | ResourceQuotaSpec
+Spec = NodeSpec | QueueSpec | PodGroupSpec | TaskSpec | PriorityClassSpec | ResourceQuotaSpec | PodDisruptionBudgetSpec
 
 
 def resources(cpu: float = 0, memory: float = 0, pods: int | None = None, **scalars: int) -> Resources:
@@ -272,6 +273,8 @@ class Cluster:
                 self.cache.set_task(spec)
             case PriorityClassSpec():
                 self.cache.set_priority_class(spec)
+            case PodDisruptionBudgetSpec():
+                self.cache.set_disruption_budget(spec)
             case ResourceQuotaSpec():
                 self.cache.set_resource_quota(spec)
 

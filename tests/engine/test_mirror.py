@@ -9,7 +9,7 @@ from muster.engine.mirror import EngineInformers, Mirror
 from muster.kube.events import ObjectReference
 from muster.kube.malformed import MalformedObject
 from muster.kube.objects import Node, Pod, PodGroup, PriorityClass, Queue
-from muster.kube.policy_objects import ResourceQuota
+from muster.kube.policy_objects import PodDisruptionBudget, ResourceQuota
 from muster.kube.resource import PODGROUPS
 from muster.kube.store import Store
 from muster.scheduler.specs import Phase
@@ -61,7 +61,8 @@ class Cluster:
         )
         self.resource_quotas: Store[ResourceQuota] = Store("ResourceQuota")
         stores: list[Any] = [self.pods, self.nodes, self.pod_groups, self.queues, Store[PriorityClass]("PriorityClass")]
-        stores += [self.resource_quotas]
+        self.disruption_budgets: Store[PodDisruptionBudget] = Store("PodDisruptionBudget")
+        stores += [self.resource_quotas, self.disruption_budgets]
         self.mirror.attach(EngineInformers(*stores))
 
     def _wake(self) -> None:
@@ -266,3 +267,9 @@ def test_a_quota_is_told_and_wakes_the_loop() -> None:
     given = {"metadata": {"name": "q", "namespace": "ns"}, "status": {"hard": {"cpu": "1"}}}
     cluster.resource_quotas.put(msgspec.convert(given, type=ResourceQuota))
     assert (cluster.model.calls(), cluster.woken()) == (["set_resource_quota"], True)
+
+
+def test_a_disruption_budget_is_told_and_wakes_the_loop() -> None:
+    cluster = Cluster()
+    cluster.disruption_budgets.put(msgspec.convert({"metadata": {"name": "b"}}, type=PodDisruptionBudget))
+    assert (cluster.model.calls(), cluster.woken()) == (["set_disruption_budget"], True)

@@ -26,6 +26,7 @@ from muster.scheduler.specs import (
     PriorityClassSpec,
     QueueSpec,
     QueueState,
+    TaskTopology,
 )
 
 CREATED = "2026-01-01T00:00:00Z"
@@ -329,3 +330,26 @@ def test_a_gang_says_whether_it_may_be_preempted(
 def test_a_queue_names_groups_of_nodes(affinity: dict[str, Any] | None, groups: NodeGroups | None) -> None:
     found = msgspec.convert({"metadata": {"name": "q"}, "spec": {"affinity": affinity}}, type=Queue)
     assert queue_spec(found).node_groups == groups
+
+
+TOPOLOGY = "volcano.sh/task-topology-"
+
+
+@pytest.mark.parametrize(
+    ("annotations", "topology"),
+    [
+        ({}, None),
+        (
+            {"affinity": "ps,worker;ps,chief", "anti-affinity": "ps;worker,chief", "task-order": "ps,worker,chief"},
+            TaskTopology(
+                (("ps", "worker"), ("ps", "chief")), (("ps",), ("worker", "chief")), ("ps", "worker", "chief")
+            ),
+        ),
+        ({"affinity": "ps,worker;ps,,chief,;"}, TaskTopology((("ps", "worker"), ("ps", "chief")))),
+        ({"anti-affinity": "ps,ps"}, None),
+    ],
+)
+def test_a_gang_says_which_roles_share_nodes(annotations: dict[str, str], topology: TaskTopology | None) -> None:
+    notes = {f"{TOPOLOGY}{key}": value for key, value in annotations.items()}
+    group = msgspec.convert({"metadata": {"name": "g", "annotations": notes}}, type=PodGroup)
+    assert pod_group_spec(group).topology == topology

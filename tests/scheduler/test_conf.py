@@ -107,6 +107,12 @@ def with_plugin(**plugin: Any) -> dict[str, Any]:
             "enabled is not known",
         ),
         (document(configurations=[{"name": "elect"}]), "configurations[0].name", "elect"),
+        (document(metrics={"address": []}), "metrics.address", "text"),
+        (
+            {**with_plugin(name="usage"), "metrics": {"type": "elasticsearch", "address": "x"}},
+            "metrics.type",
+            "elasticsearch",
+        ),
         (
             document(configurations=[{"name": "allocate", "arguments": {"x": 1}}]),
             "configurations[0].arguments.x",

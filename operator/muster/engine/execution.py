@@ -18,6 +18,7 @@ from muster.engine.configuration_source import ConfigurationSource
 from muster.engine.evictor import Evictor
 from muster.engine.loop import SchedulingLoop
 from muster.engine.mirror import EngineInformers, Mirror
+from muster.engine.node_usage import NodeUsageReader
 from muster.engine.pod_status import PodConditionWriter
 from muster.engine.podgroup_status import PodGroupWriter
 from muster.engine.queue_status import QueueWriter
@@ -29,6 +30,7 @@ from muster.scheduler.cache import SchedulerCache
 from muster.scheduler.cycle import run_cycle
 from muster.scheduler.outcome import Binding, Eviction, Outcome
 from muster.scheduler.reasons import describe
+from muster.scheduler.specs import NodeUsage
 
 logger = logging.getLogger(__name__)
 
@@ -78,6 +80,7 @@ class Execution:
             scheduler_names=settings.scheduler_names,
             gate=settings.gate,
         )
+        self._usage = NodeUsageReader(source, clock, self._on_usage)
         self.binder = Binder(
             client,
             informers.pods,
@@ -102,6 +105,7 @@ class Execution:
                 for writer in (self.pod_groups, self.queues, self.pod_conditions):
                     group.create_task(writer.queue.run())
                 group.create_task(self._source.watch(self.loop.wake, self._on_configuration_refused))
+                group.create_task(self._usage.run())
                 await self._doubt
         finally:
             self.mirror.close()
@@ -156,6 +160,10 @@ class Execution:
         if group is None:
             return None
         return reference(PODGROUPS, group.metadata)
+
+    def _on_usage(self, node: str, usage: NodeUsage) -> None:
+        self.cache.set_node_usage(node, usage)
+        self.loop.wake()
 
     def _on_bound(self, binding: Binding) -> None:
         about = ObjectReference("v1", "Pod", binding.namespace, binding.pod, binding.task_uid)

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 from muster.engine.amounts import TranslationError
+from muster.engine.budget_specs import disruption_budget_spec
 from muster.engine.node_specs import node_spec
 from muster.engine.pod_specs import task_spec
 from muster.engine.podgroup_specs import malformed_pod_group_spec, pod_group_spec
@@ -22,11 +23,21 @@ from muster.engine.reflection import Listener, Reflection
 from muster.kube.events import EventRecorder, ObjectReference
 from muster.kube.informer import Informer, MalformedObject
 from muster.kube.objects import ApiObject, Node, Pod, PodGroup, PriorityClass, Queue
-from muster.kube.policy_objects import ResourceQuota
-from muster.kube.resource import NODES, PODGROUPS, PODS, PRIORITYCLASSES, QUEUES, RESOURCEQUOTAS, Resource
+from muster.kube.policy_objects import PodDisruptionBudget, ResourceQuota
+from muster.kube.resource import (
+    NODES,
+    PODDISRUPTIONBUDGETS,
+    PODGROUPS,
+    PODS,
+    PRIORITYCLASSES,
+    QUEUES,
+    RESOURCEQUOTAS,
+    Resource,
+)
 from muster.scheduler.cache import SchedulerCache
 from muster.scheduler.specs import (
     NodeSpec,
+    PodDisruptionBudgetSpec,
     PodGroupSpec,
     PriorityClassSpec,
     QueueSpec,
@@ -48,10 +59,11 @@ class EngineInformers:
     queues: Informer[Queue]
     priority_classes: Informer[PriorityClass]
     resource_quotas: Informer[ResourceQuota] | None = None
+    disruption_budgets: Informer[PodDisruptionBudget] | None = None
 
     def all(self) -> tuple[Informer[Any], ...]:
         """All of them."""
-        optional = [each for each in (self.resource_quotas,) if each is not None]
+        optional = [each for each in (self.resource_quotas, self.disruption_budgets) if each is not None]
         return (*optional, self.priority_classes, self.queues, self.nodes, self.pod_groups, self.pods)
 
 
@@ -98,9 +110,18 @@ class Mirror:
         self._resource_quotas: Reflection[ResourceQuota, ResourceQuotaSpec] = Reflection(
             RESOURCEQUOTAS, listener, resource_quota_spec, cache.set_resource_quota, cache.remove_resource_quota
         )
+        self._disruption_budgets: Reflection[PodDisruptionBudget, PodDisruptionBudgetSpec] = Reflection(
+            PODDISRUPTIONBUDGETS,
+            listener,
+            disruption_budget_spec,
+            cache.set_disruption_budget,
+            cache.remove_disruption_budget,
+        )
 
     def attach(self, informers: EngineInformers) -> None:
         """Tell the cache of everything that the informers know, and from now on of every change."""
+        if informers.disruption_budgets is not None:
+            informers.disruption_budgets.subscribe(self._disruption_budgets.on_change)
         if informers.resource_quotas is not None:
             informers.resource_quotas.subscribe(self._resource_quotas.on_change)
         informers.priority_classes.subscribe(self._priority_classes.on_change)
@@ -118,6 +139,7 @@ class Mirror:
             self._queues,
             self._priority_classes,
             self._resource_quotas,
+            self._disruption_budgets,
         ):
             each.closed = True
 

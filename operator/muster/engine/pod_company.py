@@ -58,18 +58,18 @@ class _Reader:
 
     def _term(self, term: objects.PodAffinityTerm, path: str) -> AffinityTerm:
         own = not term.namespaces and term.namespace_selector is None
-        selector = _label_selector(
+        selector = label_selector(
             term.label_selector,
             f"{path}.labelSelector",
             (*self._keys(term.match_label_keys, Operator.IN), *self._keys(term.mismatch_label_keys, Operator.NOT_IN)),
         )
         namespaces = (self._namespace,) if own else tuple(sorted(term.namespaces))
-        namespace_selector = _label_selector(term.namespace_selector, f"{path}.namespaceSelector", ())
+        namespace_selector = label_selector(term.namespace_selector, f"{path}.namespaceSelector", ())
         return AffinityTerm(PodSelector(selector, namespaces, namespace_selector), term.topology_key)
 
     def spread(self, found: objects.TopologySpreadConstraint, path: str) -> SpreadConstraint:
         keys = self._keys(found.match_label_keys, Operator.IN)
-        selector = _label_selector(found.label_selector, f"{path}.labelSelector", tuple(keys))
+        selector = label_selector(found.label_selector, f"{path}.labelSelector", tuple(keys))
         return SpreadConstraint(
             pods=PodSelector(selector, (self._namespace,)),
             topology_key=found.topology_key,
@@ -85,9 +85,10 @@ class _Reader:
         return [Requirement(key, wanted, (self._labels[key],)) for key in keys if key in self._labels]
 
 
-def _label_selector(
+def label_selector(
     found: objects.LabelSelector | None, path: str, more: tuple[Requirement, ...]
 ) -> LabelSelector | None:
+    """A selector of pods, with requirements added; None where there is none. Raises TranslationError."""
     if found is None:
         return None
     exact = [Requirement(key, Operator.IN, (value,)) for key, value in found.match_labels.items()]

@@ -20,7 +20,7 @@ from muster.engine.times import unix_seconds
 from muster.kube import objects
 from muster.kube.malformed import MalformedObject
 from muster.scheduler.plugins.arguments import duration
-from muster.scheduler.specs import Companion, Condition, DisruptionBudget, Phase, PodGroupSpec, Portion
+from muster.scheduler.specs import Companion, Condition, DisruptionBudget, Phase, PodGroupSpec, Portion, TaskTopology
 
 _PHASES = {phase.value: phase for phase in Phase}
 _PORTION = re.compile(r"([0-9]{1,9})(%?)")
@@ -60,6 +60,7 @@ def pod_group_spec(group: objects.PodGroup) -> PodGroupSpec:
         budget=_budget(group),
         expected_runtime=stated_duration(group, wire_keys.EXPECTED_RUNTIME),
         wait=stored_wait(group),
+        topology=_topology(group),
     )
 
 
@@ -105,6 +106,23 @@ def _budget(group: objects.PodGroup) -> DisruptionBudget | None:
         min_available=_portion(least, Portion(100, percent=True)) if least else None,
         max_unavailable=_portion(most, Portion(0)) if most else None,
     )
+
+
+def _topology(group: objects.PodGroup) -> TaskTopology | None:
+    """What the gang says of its roles; a role named twice in a group makes all of it void (Volcano's rule)."""
+    notes = group.metadata.annotations
+    keys = (wire_keys.TOPOLOGY_AFFINITY, wire_keys.TOPOLOGY_ANTI_AFFINITY, wire_keys.TOPOLOGY_ORDER)
+    if not any(key in notes for key in keys):
+        return None
+    near, far, order = (_role_groups(notes.get(key, "")) for key in keys)
+    found = TaskTopology(near, far, order[0] if order else ())
+    groups = (*found.affinity, *found.anti_affinity, found.order)
+    return None if any(len(set(roles)) < len(roles) for roles in groups) else found
+
+
+def _role_groups(text: str) -> tuple[tuple[str, ...], ...]:
+    groups = (tuple(role.strip() for role in group.split(",") if role.strip()) for group in text.split(";"))
+    return tuple(group for group in groups if group)
 
 
 def _portion(text: str, otherwise: Portion) -> Portion:

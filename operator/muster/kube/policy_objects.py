@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from muster.kube.objects import ApiObject, Quantities
+from muster.kube.objects import ApiObject, LabelSelector, Quantities
 
 
 class _Part(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
@@ -33,3 +33,23 @@ class ResourceQuota(ApiObject, frozen=True):
 
     spec: ResourceQuotaSpec = ResourceQuotaSpec()
     status: ResourceQuotaStatus = ResourceQuotaStatus()
+
+
+class PodDisruptionBudgetSpec(_Part, frozen=True):
+    """Which pods a budget is about."""
+
+    selector: LabelSelector | None = None
+
+
+class PodDisruptionBudgetStatus(_Part, frozen=True):
+    """How many of them may be disrupted now; `disrupted_pods` are on their way out and counted already."""
+
+    disruptions_allowed: int = 0
+    disrupted_pods: dict[str, str] = {}
+
+
+class PodDisruptionBudget(ApiObject, frozen=True):
+    """A PodDisruptionBudget of policy/v1."""
+
+    spec: PodDisruptionBudgetSpec = PodDisruptionBudgetSpec()
+    status: PodDisruptionBudgetStatus = PodDisruptionBudgetStatus()

@@ -19,7 +19,7 @@ from muster.scheduler.queue import IMPLICIT, QueueInfo
 from muster.scheduler.resources import Resources
 from muster.scheduler.rivals import Rivals
 from muster.scheduler.shapes import ShapeBook
-from muster.scheduler.specs import PriorityClassSpec, ResourceQuotaSpec, TaskSpec, TaskStatus
+from muster.scheduler.specs import PodDisruptionBudgetSpec, PriorityClassSpec, ResourceQuotaSpec, TaskSpec, TaskStatus
 from muster.scheduler.task import TaskInfo
 
 if TYPE_CHECKING:
@@ -37,8 +37,9 @@ class Accounts:
     promises may be out of date. `tree_changed` says that queues have come, gone or changed since `settle`,
     `tree_version` counts how often. `relief` is what got better since the last cycle, `reserving` names the jobs that
     ended it with room promised on nodes, `nominated` those for which such room is kept, and since when (Unix seconds).
-    `resource_quotas` are by namespace and key. `starved` are the jobs that have waited too long, `holds` what is held
-    for the first of them (as it was worked out from `holds_seen`). `memory` belongs to the cycle.
+    `resource_quotas` and `disruption_budgets` are by namespace and key; `budgets_relaxed` grows whenever one of the
+    latter may allow more. `starved` are the jobs that have waited too long, `holds` what is held for the first of them
+    (as it was worked out from `holds_seen`). `memory` belongs to the cycle.
     """
 
     def __init__(self) -> None:
@@ -48,6 +49,8 @@ class Accounts:
         self.queues: dict[str, QueueInfo] = {name: QueueInfo(name) for name in IMPLICIT}
         self.priority_classes: dict[str, PriorityClassSpec] = {}
         self.resource_quotas: dict[str, dict[str, ResourceQuotaSpec]] = {}
+        self.disruption_budgets: dict[str, dict[str, PodDisruptionBudgetSpec]] = {}
+        self.budgets_relaxed = 0
         self.total = Resources()
         self.used = Resources()
         self.promised = Resources()

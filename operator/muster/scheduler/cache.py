@@ -19,7 +19,9 @@ from muster.scheduler.resources import Resources
 from muster.scheduler.restore import differs_in_status_only, restore_state, status_in
 from muster.scheduler.specs import (
     NodeSpec,
+    NodeUsage,
     Phase,
+    PodDisruptionBudgetSpec,
     PodGroupSpec,
     PriorityClassSpec,
     QueueSpec,
@@ -40,6 +42,8 @@ class SchedulerCache(Accounts):
         node = self.nodes.get(spec.name)
         if node is None:
             node = self.nodes[spec.name] = NodeInfo(spec.name)
+        if spec.usage is None:
+            spec = self._with_usage(spec, node)
         if node.spec == spec:
             return
         self._count_node(node, known=False)
@@ -51,6 +55,17 @@ class SchedulerCache(Accounts):
         self.relief.nodes[spec.name] = node
         self.relief.company |= self.neighbours.selections()
         self.relief.cluster = True
+
+    def set_node_usage(self, name: str, usage: NodeUsage) -> None:
+        """What a node really uses was read."""
+        node = self.nodes.get(name)
+        if node is not None and node.spec is not None:
+            self.set_node(dataclasses.replace(node.spec, usage=usage))
+
+    def _with_usage(self, spec: NodeSpec, node: NodeInfo) -> NodeSpec:
+        """The node as it is described now, with what it was known to use."""
+        known = node.usage
+        return spec if known is None else dataclasses.replace(spec, usage=known)
 
     def remove_node(self, name: str) -> None:
         """A node is gone. Pods that still name it keep their account until they go too."""
@@ -265,6 +280,8 @@ class SchedulerCache(Accounts):
         job.terms = object()
         self.relief.victims = True
         self._set_queue(job, self.queue(spec.queue or DEFAULT))
+        if self.outlooks and (old is None or old.topology != spec.topology):
+            self.reshape(job)
         roles = frozenset(each.role for each in spec.companions)
         if roles != job.companion_roles:
             self._set_companion_roles(job, roles)
@@ -387,6 +404,23 @@ class SchedulerCache(Accounts):
             self._touch_quota(namespace)
         if not quotas:
             self.resource_quotas.pop(namespace, None)
+
+    def set_disruption_budget(self, spec: PodDisruptionBudgetSpec) -> None:
+        """A PodDisruptionBudget was added or changed."""
+        budgets = self.disruption_budgets.setdefault(spec.namespace, {})
+        before = budgets.get(spec.key)
+        budgets[spec.key] = spec
+        if before is not None and (before.selector != spec.selector or before.allowed < spec.allowed):
+            self.budgets_relaxed += 1
+
+    def remove_disruption_budget(self, key: str) -> None:
+        """A PodDisruptionBudget is gone."""
+        namespace = key.partition("/")[0]
+        budgets = self.disruption_budgets.get(namespace, {})
+        if budgets.pop(key, None) is not None:
+            self.budgets_relaxed += 1
+        if not budgets:
+            self.disruption_budgets.pop(namespace, None)
 
     def _touch_quota(self, namespace: str) -> None:
         """Wake the gangs of the namespace that wait to be admitted."""

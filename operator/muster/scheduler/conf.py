@@ -15,6 +15,7 @@ from muster.scheduler.framework import Framework, Plugin
 from muster.scheduler.plugins import NOT_YET as PLUGINS_NOT_YET
 from muster.scheduler.plugins import PLUGINS
 from muster.scheduler.plugins.arguments import boolean, integer
+from muster.scheduler.plugins.usage import Usage
 
 FLAGS = frozenset(
     {
@@ -62,6 +63,9 @@ _ACTION_ARGUMENTS: dict[str, dict[str, Callable[[object], Any]]] = {
 }
 
 
+PROMETHEUS = "prometheus"
+
+
 class ConfigurationError(ValueError):
     """The document can't be used; `field` says where (`tiers[0].plugins[1].name`), `problem` what is wrong."""
 
@@ -85,14 +89,16 @@ class PluginOption:
 class SchedulerConfiguration:
     """What runs in a cycle. Times in seconds; change them with `dataclasses.replace`.
 
-    `gang_repair_timeout` is how long a gang below its minimum may hold nodes; `admission_timeout` how long an
-    admitted gang that can't be placed keeps its reservation; `starvation_timeout` how long a gang waits for room before
-    room is held for it (0: for ever; a queue may set its own).
+    `metrics` says who knows what nodes really use. `gang_repair_timeout` is how long a gang below its minimum may hold
+    nodes; `admission_timeout` how long an admitted gang that can't be placed keeps its reservation;
+    `starvation_timeout` how long a gang waits for room before room is held for it (0: for ever; a queue may set its
+    own).
     """
 
     actions: tuple[str, ...]
     tiers: tuple[tuple[PluginOption, ...], ...]
     arguments: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    metrics: Mapping[str, str] = field(default_factory=dict)
     gang_repair_timeout: float = 60.0
     admission_timeout: float = 300.0
     starvation_timeout: float = 600.0
@@ -107,12 +113,16 @@ def load_configuration(document: object, installed: PluginLoaders | None = None)
     if document is None:
         raise ConfigurationError("", "the configuration is empty")
     body = _mapping(document, "", {"actions", "tiers", "configurations", "metrics"})
-    _mapping(body.get("metrics") or {}, "metrics", None)
-    return SchedulerConfiguration(
+    configuration = SchedulerConfiguration(
         actions=_actions(body.get("actions")),
         tiers=_tiers(body.get("tiers"), installed or {}),
         arguments=_configurations(body.get("configurations") or []),
+        metrics=_metrics(body.get("metrics") or {}),
     )
+    source = configuration.metrics.get("type", PROMETHEUS)
+    if source != PROMETHEUS and any(option.make is Usage for tier in configuration.tiers for option in tier):
+        raise ConfigurationError("metrics.type", f"{source!r} is not supported for plugin 'usage', only {PROMETHEUS!r}")
+    return configuration
 
 
 def build_framework(configuration: SchedulerConfiguration) -> Framework:
@@ -265,6 +275,16 @@ def _configurations(value: object) -> dict[str, dict[str, Any]]:
         name = _check_action(body.get("name"), f"{path}.name")
         raw = _mapping(body.get("arguments") or {}, f"{path}.arguments", None)
         found[name] = _arguments(raw, _ACTION_ARGUMENTS.get(name, {}), f"{path}.arguments")
+    return found
+
+
+def _metrics(value: object) -> dict[str, str]:
+    """Who is asked what nodes use; a source that nobody can read is refused only where a plugin would read it."""
+    found: dict[str, str] = {}
+    for key, each in _mapping(value, "metrics", None).items():
+        if not isinstance(each, (str, int, float)):
+            raise ConfigurationError(f"metrics.{key}", f"must be text, not {_kind(each)}")
+        found[key] = str(each).lower() if isinstance(each, bool) else str(each)
     return found
 
 

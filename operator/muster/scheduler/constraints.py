@@ -98,12 +98,21 @@ class NodeGroups:
 
 
 @dataclass(frozen=True, slots=True)
+class Seat:
+    """A role in a job that minds which of its pods share nodes."""
+
+    job: str
+    role: str
+
+
+@dataclass(frozen=True, slots=True)
 class PodConstraints:
     """Everything but resources that decides on which node a pod may run.
 
     `node_selector` is sorted pairs. `required` is None without required node affinity, else a disjunction of terms.
     `revocable` pods bear nodes that are there only at certain times. `node_groups` are those of the pod's queue, where
-    a plugin minds. `images` are those of all containers, with tag, one for each container.
+    a plugin minds, `seat` is the pod's role in a job that minds who shares nodes. `images` are those of all containers,
+    with tag, one for each container.
     """
 
     node_selector: tuple[tuple[str, str], ...] = ()
@@ -112,6 +121,7 @@ class PodConstraints:
     tolerations: tuple[Toleration, ...] = ()
     revocable: bool = False
     node_groups: NodeGroups | None = None
+    seat: Seat | None = None
     ports: tuple[HostPort, ...] = ()
     company: Company | None = None
     images: tuple[str, ...] = ()

@@ -47,6 +47,8 @@ Allocatable = Callable[["Session", "QueueInfo", "Resources"], "Reason | None"]
 JobCallback = Callable[["Session", "JobInfo"], None]
 Outlook = Callable[["TaskInfo", "Mapping[str, QueueInfo]", "PodConstraints"], "PodConstraints"]
 """(task, all queues, its constraints): what else decides on which node the task may run, as constraints."""
+VictimFilter = Callable[["Session", Sequence["TaskInfo"]], "Sequence[TaskInfo]"]
+"""(session, victims): those of the `victim_tasks` that may leave after all."""
 JobKind = Callable[["JobInfo"], Hashable]
 """Tells apart jobs of one queue and shape that the plugin may nevertheless refuse or admit for different reasons."""
 
@@ -126,6 +128,7 @@ class Tier:
     preemptive: list[Preemptive] = field(default_factory=list)
     victim_queue_order: list[VictimQueueOrder] = field(default_factory=list)
     victim_tasks: list[VictimTasks] = field(default_factory=list)
+    victim_filters: list[VictimFilter] = field(default_factory=list)
     kinds: list[JobKind] = field(default_factory=list)
     outlooks: list[Outlook] = field(default_factory=list)
     node_predicates: list[Predicate] = field(default_factory=list)
@@ -153,6 +156,7 @@ FLAGS = {
     "reclaimable": "enableReclaimable",
     "preemptive": "enablePreemptive",
     "victim_tasks": "enabledVictim",
+    "victim_filters": "enabledVictim",
     "node_predicates": "enablePredicate",
     "checks": "enablePredicate",
     "wishes": "enableNodeOrder",
@@ -334,11 +338,14 @@ class Framework:
         return 0
 
     def victim_tasks(self, session: Session, running: Sequence[TaskInfo]) -> list[TaskInfo]:
-        """The tasks that should leave where they are: those of the first tier that names any."""
+        """The tasks that should leave where they are: the first tier's that names any, if all filters let them."""
         for tier in self.tiers:
             chosen = {task.uid: task for check in tier.victim_tasks for task in check(session, running)}
             if chosen:
-                return [task for task in running if task.uid in chosen]
+                victims: Sequence[TaskInfo] = [task for task in running if task.uid in chosen]
+                for spare in self._all("victim_filters"):
+                    victims = spare(session, victims)
+                return list(victims)
         return []
 
     # --- votes and other rules ---

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from muster.scheduler.resources import Resources
-from muster.scheduler.specs import NodeSpec, TaskStatus
+from muster.scheduler.specs import NodeSpec, NodeUsage, TaskStatus
 from muster.scheduler.task import TaskInfo
 
 if TYPE_CHECKING:
@@ -46,6 +46,11 @@ class NodeInfo:
     def labels(self) -> Mapping[str, str]:
         """The node's labels."""
         return self.spec.labels if self.spec else {}
+
+    @property
+    def usage(self) -> NodeUsage | None:
+        """What the node really uses, where that is known."""
+        return self.spec.usage if self.spec else None
 
     @property
     def idle(self) -> Resources:

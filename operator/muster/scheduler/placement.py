@@ -190,4 +190,4 @@ class NodeIndex:
         labels = tuple(sorted((k, v) for k, v in spec.labels.items() if k in self._mentioned))
         name = spec.name if NODE_NAME_FIELD in self._mentioned else ""
         images = self.images.named_on(spec)
-        return (spec.allocatable.key(), spec.unschedulable, spec.taints, labels, name, images)
+        return (spec.allocatable.key(), spec.unschedulable, spec.taints, labels, name, images, spec.usage)

@@ -12,6 +12,7 @@ from enum import Enum
 
 from muster.scheduler.constraints import UNCONSTRAINED, NodeGroups, PodConstraints, Taint
 from muster.scheduler.resources import Resources
+from muster.scheduler.selectors import LabelSelector
 
 
 class TaskStatus(Enum):
@@ -140,6 +141,15 @@ class TaskSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class NodeUsage:
+    """What a node really uses, in percent of what it has, on average; `at` (Unix seconds) is when that was read."""
+
+    cpu: float
+    memory: float
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
 class NodeSpec:
     """A node. `ready` is for the reader: as in Volcano, taints decide whether a node that is not ready is used.
 
@@ -153,6 +163,7 @@ class NodeSpec:
     unschedulable: bool = False
     ready: bool = True
     images: Mapping[str, int] = field(default_factory=dict)
+    usage: NodeUsage | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +197,22 @@ class DisruptionBudget:
 
 
 @dataclass(frozen=True, slots=True)
+class TaskTopology:
+    """Groups of roles that belong together, and that do not; a group of one is about that role's own pods.
+
+    `order` is the order in which roles are to be placed.
+    """
+
+    affinity: tuple[tuple[str, ...], ...] = ()
+    anti_affinity: tuple[tuple[str, ...], ...] = ()
+    order: tuple[str, ...] = ()
+
+    def roles(self) -> set[str]:
+        """All roles that it names."""
+        return {role for group in (*self.affinity, *self.anti_affinity, self.order) for role in group}
+
+
+@dataclass(frozen=True, slots=True)
 class PodGroupSpec:
     """A PodGroup: spec, the status as it was read, and our annotations.
 
@@ -194,8 +221,9 @@ class PodGroupSpec:
     `companion_nodes` (role to node) our annotation `muster.dev/companion-nodes`. `problem` is set when the object
     can't be used as it is (a wrong type, a bad annotation): the gang then waits with that as its reason.
     `sla_waiting_time` (seconds) is how long it may wait at most, `preemptable` what it says of itself as a whole (None:
-    nothing), `budget` how many of its pods may be evicted at once for no fault of theirs. `expected_runtime` (seconds)
-    holds for members that state none of their own. `wait` is what our annotation `muster.dev/reason` says.
+    nothing), `budget` how many of its pods may be evicted at once for no fault of theirs, `topology` which of its roles
+    should share nodes. `expected_runtime` (seconds) holds for members that state none of their own. `wait` is what our
+    annotation `muster.dev/reason` says.
     """
 
     namespace: str
@@ -221,6 +249,7 @@ class PodGroupSpec:
     budget: DisruptionBudget | None = None
     expected_runtime: float | None = None
     wait: Wait | None = None
+    topology: TaskTopology | None = None
 
     @property
     def key(self) -> str:
@@ -269,6 +298,31 @@ class ResourceQuotaSpec:
     def key(self) -> str:
         """`namespace/name`."""
         return f"{self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class PodDisruptionBudgetSpec:
+    """A PodDisruptionBudget: `allowed` of the pods that it selects may be disrupted now.
+
+    The pods named in `disrupted` are on their way out and not counted any more.
+    """
+
+    namespace: str
+    name: str
+    selector: LabelSelector | None = None
+    allowed: int = 0
+    disrupted: frozenset[str] = frozenset()
+
+    @property
+    def key(self) -> str:
+        """`namespace/name`."""
+        return f"{self.namespace}/{self.name}"
+
+    def counts(self, pod: TaskSpec) -> bool:
+        """Whether evicting the pod uses the budget up."""
+        if self.selector is None or pod.namespace != self.namespace or pod.name in self.disrupted:
+            return False
+        return self.selector.matches(pod.labels)
 
 
 @dataclass(frozen=True, slots=True)

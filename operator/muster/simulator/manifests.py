@@ -11,8 +11,17 @@ import msgspec
 
 from muster.kube.malformed import path_message
 from muster.kube.objects import ApiObject, Node, ObjectMeta, Pod, PodGroup, PriorityClass, Queue
-from muster.kube.policy_objects import ResourceQuota
-from muster.kube.resource import NODES, PODGROUPS, PODS, PRIORITYCLASSES, QUEUES, RESOURCEQUOTAS, Resource
+from muster.kube.policy_objects import PodDisruptionBudget, ResourceQuota
+from muster.kube.resource import (
+    NODES,
+    PODDISRUPTIONBUDGETS,
+    PODGROUPS,
+    PODS,
+    PRIORITYCLASSES,
+    QUEUES,
+    RESOURCEQUOTAS,
+    Resource,
+)
 from muster.simulator.input_error import InputError, Place
 from muster.simulator.sources import Document
 
@@ -37,6 +46,7 @@ TYPES: Final[dict[Resource, type[ApiObject]]] = {
     QUEUES: Queue,
     PRIORITYCLASSES: PriorityClass,
     RESOURCEQUOTAS: ResourceQuota,
+    PODDISRUPTIONBUDGETS: PodDisruptionBudget,
 }
 _BY_KIND: Final = {(resource.group, resource.kind): resource for resource in TYPES}
 

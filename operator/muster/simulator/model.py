@@ -6,14 +6,15 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Final, TypeVar
 
 from muster.engine.amounts import TranslationError
+from muster.engine.budget_specs import disruption_budget_spec
 from muster.engine.node_specs import node_spec
 from muster.engine.pod_specs import task_spec
 from muster.engine.podgroup_specs import pod_group_spec
 from muster.engine.queue_specs import priority_class_spec, queue_spec
 from muster.engine.quota_specs import resource_quota_spec
 from muster.kube.objects import ApiObject, Node, Pod, PodGroup, PriorityClass, Queue
-from muster.kube.policy_objects import ResourceQuota
-from muster.kube.resource import NODES, PODGROUPS, PODS, PRIORITYCLASSES, QUEUES, RESOURCEQUOTAS
+from muster.kube.policy_objects import PodDisruptionBudget, ResourceQuota
+from muster.kube.resource import NODES, PODDISRUPTIONBUDGETS, PODGROUPS, PODS, PRIORITYCLASSES, QUEUES, RESOURCEQUOTAS
 from muster.scheduler.cache import SchedulerCache
 from muster.simulator.admission import (
     admit_node,
@@ -69,6 +70,8 @@ def build_model(manifests: Manifests, scheduler_names: Collection[str]) -> Model
         quota_spec = _translated(quota, resource_quota_spec)
         if quota_spec is not None:
             cache.set_resource_quota(quota_spec)
+    for budget in _in_order(manifests.of(PODDISRUPTIONBUDGETS, PodDisruptionBudget)):
+        cache.set_disruption_budget(_translated(budget, disruption_budget_spec))
     for node in _in_order(manifests.of(NODES, Node)):
         cache.set_node(_translated(node, lambda each: node_spec(admit_node(each))))
     for group in _in_order(manifests.of(PODGROUPS, PodGroup)):

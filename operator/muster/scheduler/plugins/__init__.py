@@ -12,13 +12,16 @@ from muster.scheduler.plugins.gang import Gang
 from muster.scheduler.plugins.nodegroup import NodeGrouping
 from muster.scheduler.plugins.nodeorder import NodeOrdering
 from muster.scheduler.plugins.overcommit import Overcommit
+from muster.scheduler.plugins.pdb import PodDisruptionBudgets
 from muster.scheduler.plugins.predicates import Predicates
 from muster.scheduler.plugins.priority import Priority
 from muster.scheduler.plugins.proportion import Proportion
 from muster.scheduler.plugins.resource_strategy_fit import ResourceStrategyFit
 from muster.scheduler.plugins.resourcequota import ResourceQuotas
 from muster.scheduler.plugins.sla import Sla
+from muster.scheduler.plugins.task_topology import TaskTopologies
 from muster.scheduler.plugins.tdm import TimeDivision
+from muster.scheduler.plugins.usage import Usage
 
 PLUGINS: dict[str, type[Plugin]] = {
     plugin.name: plugin
@@ -32,13 +35,16 @@ PLUGINS: dict[str, type[Plugin]] = {
         NodeGrouping,
         NodeOrdering,
         Overcommit,
+        PodDisruptionBudgets,
         Predicates,
         Priority,
         Proportion,
         ResourceQuotas,
         ResourceStrategyFit,
         Sla,
+        TaskTopologies,
         TimeDivision,
+        Usage,
     )
 }
 
@@ -48,10 +54,7 @@ NOT_YET = frozenset(
         "extender",
         "network-topology-aware",
         "numaaware",
-        "pdb",
         "rescheduling",
-        "task-topology",
-        "usage",
     }
 )
 """Plugins of Volcano that a configuration may know but that are not here."""
