@@ -24,6 +24,7 @@ from muster.controllers.controllers import ControllerInformers, ControllerOption
 from muster.engine.clock import SystemClock
 from muster.engine.configuration_source import ConfigurationSource, FileConfiguration, FixedConfiguration
 from muster.engine.engine import Engine, EngineInformers
+from muster.engine.storage_mirror import StorageInformers
 from muster.engine.timeouts import WithTimeouts
 from muster.health import serve_health
 from muster.kube.client import ApiClient
@@ -35,9 +36,13 @@ from muster.kube.lease import LeaderElector
 from muster.kube.objects import ApiObject, Job, Node, Pod, PodGroup, PriorityClass, Queue, Service
 from muster.kube.policy_objects import PodDisruptionBudget, ResourceQuota
 from muster.kube.resource import (
+    CSINODES,
     JOBS,
+    NAMESPACES,
     NODES,
     PODDISRUPTIONBUDGETS,
+    PERSISTENTVOLUMECLAIMS,
+    PERSISTENTVOLUMES,
     PODGROUPS,
     PODS,
     PRIORITYCLASSES,
@@ -45,8 +50,10 @@ from muster.kube.resource import (
     RAYCLUSTERS,
     RESOURCEQUOTAS,
     SERVICES,
+    STORAGECLASSES,
     Resource,
 )
+from muster.kube.storage_objects import CSINode, Namespace, PersistentVolume, PersistentVolumeClaim, StorageClass
 from muster.ray import labels
 from muster.ray.pod_options import PodOptions
 from muster.scheduler.conf import ConfigurationError
@@ -196,6 +203,13 @@ class Operator:
                 priority_classes,
                 resource_quotas=self._informer(RESOURCEQUOTAS, ResourceQuota),
                 disruption_budgets=self._informer(PODDISRUPTIONBUDGETS, PodDisruptionBudget),
+                storage=StorageInformers(
+                    claims=self._informer(PERSISTENTVOLUMECLAIMS, PersistentVolumeClaim),
+                    volumes=self._informer(PERSISTENTVOLUMES, PersistentVolume),
+                    classes=self._informer(STORAGECLASSES, StorageClass),
+                    csi_nodes=self._informer(CSINODES, CSINode),
+                    namespaces=self._informer(NAMESPACES, Namespace),
+                ),
             )
             parts.append(self._engine(engine_informers, own_pod).run)
         if Component.CONTROLLERS in self._options.components:

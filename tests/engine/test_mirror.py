@@ -23,6 +23,7 @@ class Model:
 
     def __init__(self) -> None:
         self.told: list[tuple[str, Any]] = []
+        self.storage = self
         self.failure: Exception | None = None
 
     def __getattr__(self, name: str) -> Any:

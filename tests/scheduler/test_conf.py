@@ -72,8 +72,8 @@ def with_plugin(**plugin: Any) -> dict[str, Any]:
             "whole number",
         ),
         (
-            with_plugin(name="predicates", arguments={"predicate.VolumeZoneEnable": True}),
-            "tiers[0].plugins[1].arguments.predicate.VolumeZoneEnable",
+            with_plugin(name="predicates", arguments={"predicate.DynamicResourceAllocationEnable": True}),
+            "tiers[0].plugins[1].arguments.predicate.DynamicResourceAllocationEnable",
             "not supported yet",
         ),
         (

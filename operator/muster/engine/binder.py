@@ -7,6 +7,8 @@ was lost is a success, a pod that is gone or bound elsewhere is left to the watc
 back to the model (`failed`) only once a read has shown it unbound, so that its place is never given away while it
 might hold it.
 
+Volumes that wait for the node are bound before the gate is taken away, without a slot: a volume may take minutes.
+
 A pod whose bindings fail one after the other is tried after growing pauses, wherever the scheduler wants it next.
 
 An ungated pod that is not bound yet is safe: its schedulerName is ours, so nobody else binds it.
@@ -24,6 +26,7 @@ from typing import Final
 from muster.engine.backoff import Backoff
 from muster.engine.clock import Clock
 from muster.engine.gates import gate_removal
+from muster.engine.late_volumes import LateVolumes
 from muster.kube.client import ApiClient, PatchKind
 from muster.kube.errors import ApiError, Forbidden, Invalid, NotFound, TooManyRequests
 from muster.kube.informer import Informer
@@ -86,6 +89,7 @@ class Binder:
         self._slots = asyncio.Semaphore(concurrency)
         self._patience = patience or Patience()
         self._posted: asyncio.Queue[tuple[list[Binding], Callable[[], Awaitable[bool]] | None]] = asyncio.Queue()
+        self._volumes = LateVolumes(client, clock)
         self._open = 0
         self._setbacks: dict[str, int] = {}
         """UID to how often in a row the pod was handed back."""
@@ -129,7 +133,10 @@ class Binder:
         setbacks = self._setbacks.pop(binding.task_uid, 0)
         if setbacks:
             await self._clock.sleep(self._patience.setback.pause(setbacks))
-        landing, complaint = await self._try_until_known(binding)
+        complaint = await self._volumes.bind(binding) if binding.volumes else ""
+        landing = Landing.UNBOUND
+        if not complaint:
+            landing, complaint = await self._try_until_known(binding)
         self._open -= 1
         if landing is Landing.BOUND:
             self._bound(binding)

@@ -20,6 +20,7 @@ from muster.engine.queue_specs import priority_class_spec, queue_spec
 from muster.engine.quota_specs import resource_quota_spec
 from muster.engine.references import reference
 from muster.engine.reflection import Listener, Reflection
+from muster.engine.storage_mirror import StorageInformers, StorageMirror
 from muster.kube.events import EventRecorder, ObjectReference
 from muster.kube.informer import Informer, MalformedObject
 from muster.kube.objects import ApiObject, Node, Pod, PodGroup, PriorityClass, Queue
@@ -60,10 +61,15 @@ class EngineInformers:
     priority_classes: Informer[PriorityClass]
     resource_quotas: Informer[ResourceQuota] | None = None
     disruption_budgets: Informer[PodDisruptionBudget] | None = None
+    storage: StorageInformers | None = None
 
     def all(self) -> tuple[Informer[Any], ...]:
         """All of them."""
-        optional = [each for each in (self.resource_quotas, self.disruption_budgets) if each is not None]
+        optional: list[Informer[Any]] = [
+            each for each in (self.resource_quotas, self.disruption_budgets) if each is not None
+        ]
+        if self.storage is not None:
+            optional += self.storage.all()
         return (*optional, self.priority_classes, self.queues, self.nodes, self.pod_groups, self.pods)
 
 
@@ -118,10 +124,14 @@ class Mirror:
             cache.remove_disruption_budget,
         )
 
+        self._storage = StorageMirror(cache, listener)
+
     def attach(self, informers: EngineInformers) -> None:
         """Tell the cache of everything that the informers know, and from now on of every change."""
         if informers.disruption_budgets is not None:
             informers.disruption_budgets.subscribe(self._disruption_budgets.on_change)
+        if informers.storage is not None:
+            self._storage.attach(informers.storage)
         if informers.resource_quotas is not None:
             informers.resource_quotas.subscribe(self._resource_quotas.on_change)
         informers.priority_classes.subscribe(self._priority_classes.on_change)
@@ -142,6 +152,7 @@ class Mirror:
             self._disruption_budgets,
         ):
             each.closed = True
+        self._storage.close()
 
     def on_malformed(self, found: MalformedObject) -> None:
         """Say that an object can't even be read; a PodGroup stays in the model with that as its problem."""

@@ -88,7 +88,10 @@ class _Reader:
 def label_selector(
     found: objects.LabelSelector | None, path: str, more: tuple[Requirement, ...]
 ) -> LabelSelector | None:
-    """A selector of pods, with requirements added; None where there is none. Raises TranslationError."""
+    """Translate a selector of pods that stands at `path`, with requirements added; None (absent) stays None.
+
+    Raises TranslationError.
+    """
     if found is None:
         return None
     exact = [Requirement(key, Operator.IN, (value,)) for key, value in found.match_labels.items()]

@@ -26,29 +26,35 @@ def pod_constraints(
     spec: objects.PodSpec,
     path: str = "spec",
     *,
+    name: str = "",
     namespace: str = "",
     labels: Mapping[str, str] | None = None,
     revocable: bool = False,
 ) -> PodConstraints:
-    """Translate all that decides where a pod of this namespace and labels may run, resources apart.
+    """Translate all that decides where a pod of this name, namespace and labels may run, resources apart.
 
     `path` is where the pod's spec stands.
     """
     affinity = spec.affinity.node_affinity if spec.affinity else None
     company = pod_company(spec, path, namespace, labels or {})
-    ports, images = tuple(sorted(set(_host_ports(spec)), key=repr)), tuple(sorted(_images(spec)))
-    if not (spec.node_selector or spec.tolerations or affinity or company or ports or images or revocable):
-        return UNCONSTRAINED
-    return PodConstraints(
+    found = PodConstraints(
         node_selector=tuple(sorted(spec.node_selector.items())),
         required=_required(affinity, f"{path}.{_AFFINITY}"),
         preferred=_preferred(affinity, f"{path}.{_AFFINITY}"),
         tolerations=tuple(_toleration(each) for each in spec.tolerations),
         revocable=revocable,
-        ports=ports,
+        ports=tuple(sorted(set(_host_ports(spec)), key=repr)),
         company=company,
-        images=images,
+        images=tuple(sorted(_images(spec))),
+        claims=tuple(sorted(f"{namespace}/{claim}" for claim in _claims(spec, name))),
     )
+    return found if found != UNCONSTRAINED else UNCONSTRAINED
+
+
+def _claims(spec: objects.PodSpec, name: str) -> set[str]:
+    """The PersistentVolumeClaims of the pod; one of its own is named after the pod and the volume."""
+    named = {each.persistent_volume_claim.claim_name for each in spec.volumes if each.persistent_volume_claim}
+    return named | {f"{name}-{each.name}" for each in spec.volumes if each.ephemeral is not None}
 
 
 def _host_ports(spec: objects.PodSpec) -> Iterator[HostPort]:
@@ -75,7 +81,7 @@ def _required(affinity: objects.NodeAffinity | None, path: str) -> tuple[Selecto
         return None
     path = f"{path}.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"
     terms = affinity.required.node_selector_terms
-    return tuple(_term(term, f"{path}[{index}]") for index, term in enumerate(terms))
+    return tuple(selector_term(term, f"{path}[{index}]") for index, term in enumerate(terms))
 
 
 def _preferred(affinity: objects.NodeAffinity | None, path: str) -> tuple[PreferredTerm, ...]:
@@ -83,12 +89,13 @@ def _preferred(affinity: objects.NodeAffinity | None, path: str) -> tuple[Prefer
         return ()
     path = f"{path}.preferredDuringSchedulingIgnoredDuringExecution"
     return tuple(
-        PreferredTerm(each.weight, _term(each.preference, f"{path}[{index}].preference"))
+        PreferredTerm(each.weight, selector_term(each.preference, f"{path}[{index}].preference"))
         for index, each in enumerate(affinity.preferred)
     )
 
 
-def _term(term: objects.NodeSelectorTerm, path: str) -> SelectorTerm:
+def selector_term(term: objects.NodeSelectorTerm, path: str) -> SelectorTerm:
+    """Translate a term that selects nodes."""
     for index, each in enumerate(term.match_fields):
         if each.key != NODE_NAME_FIELD:
             raise TranslationError(f"{path}.matchFields[{index}].key", f"{each.key!r} is not {NODE_NAME_FIELD}")

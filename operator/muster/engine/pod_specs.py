@@ -51,7 +51,11 @@ def task_spec(pod: Pod, *, scheduler_names: Collection[str], gate: str) -> TaskS
         status=status,
         node=pod.spec.node_name,
         scheduling=pod_constraints(
-            pod.spec, namespace=namespace, labels=pod.metadata.labels, revocable=is_revocable(pod)
+            pod.spec,
+            name=pod.metadata.name,
+            namespace=namespace,
+            labels=pod.metadata.labels,
+            revocable=is_revocable(pod),
         ),
         labels=pod.metadata.labels,
         gated=held_by_others(pod, gate),

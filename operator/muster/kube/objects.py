@@ -23,6 +23,7 @@ from muster.kube.object_base import (
 )
 from muster.kube.pod_objects import (
     Affinity,
+    ClaimSource,
     Container,
     ContainerPort,
     ContainerState,
@@ -39,6 +40,7 @@ from muster.kube.pod_objects import (
     PodAffinityTerm,
     PodSpec,
     PodStatus,
+    PodVolume,
     PreferredTerm,
     ResourceRequirements,
     SchedulingGate,
@@ -51,6 +53,7 @@ from muster.kube.pod_objects import (
 __all__ = [
     "Affinity",
     "ApiObject",
+    "ClaimSource",
     "Condition",
     "Container",
     "ContainerPort",
@@ -86,6 +89,7 @@ __all__ = [
     "PodGroupStatus",
     "PodSpec",
     "PodStatus",
+    "PodVolume",
     "PreferredTerm",
     "PriorityClass",
     "Quantities",

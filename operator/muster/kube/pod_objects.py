@@ -145,6 +145,20 @@ class Toleration(Part, frozen=True):
     toleration_seconds: int | None = None
 
 
+class ClaimSource(Part, frozen=True):
+    """The PersistentVolumeClaim behind a volume of a pod."""
+
+    claim_name: str = ""
+
+
+class PodVolume(Part, frozen=True):
+    """A volume of a pod, as far as it is a claim: a named one, or one of the pod's own (`ephemeral`)."""
+
+    name: str = ""
+    persistent_volume_claim: ClaimSource | None = None
+    ephemeral: dict[str, object] | None = None
+
+
 class PodSpec(Part, frozen=True):
     """What a pod asks for."""
 
@@ -159,6 +173,7 @@ class PodSpec(Part, frozen=True):
     affinity: Affinity | None = None
     tolerations: list[Toleration] = []
     topology_spread_constraints: list[TopologySpreadConstraint] = []
+    volumes: list[PodVolume] = []
     priority: int | None = None
     priority_class_name: str | None = None
     preemption_policy: str | None = None

@@ -20,6 +20,7 @@ from muster.scheduler.resources import Resources
 from muster.scheduler.rivals import Rivals
 from muster.scheduler.shapes import ShapeBook
 from muster.scheduler.specs import PodDisruptionBudgetSpec, PriorityClassSpec, ResourceQuotaSpec, TaskSpec, TaskStatus
+from muster.scheduler.storage import Storage
 from muster.scheduler.task import TaskInfo
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ class Accounts:
         self.neighbours = Neighbours(self.nodes, self._rematch)
         self.shapes = ShapeBook(self.index, self.neighbours)
         self.lot = ParkingLot()
+        self.storage = Storage(self._on_storage_changed)
         self.relief = Relief()
         self.changed: dict[str, JobInfo] = {}
         self.waiting: dict[str, JobInfo] = {}
@@ -144,6 +146,9 @@ class Accounts:
         if task.job is not None:
             self.relief.queues.update(task.job.queue.lineage)
         self.relief.cluster = True
+
+    def _on_storage_changed(self) -> None:
+        self.relief.storage = True
 
     def look_out(self, outlooks: tuple[Outlook, ...]) -> None:
         """Let these plugins say what else decides on which nodes tasks may run."""

@@ -90,6 +90,8 @@ def _remember(cache: SchedulerCache, configuration: SchedulerConfiguration) -> _
         return memory
     memory = cache.memory = _Memory(configuration, build_framework(configuration), {})
     cache.relief.everything = True
+    for plugin in memory.framework.plugins:
+        plugin.attach(cache)
     cache.index.mention(memory.framework.labels)
     cache.look_out(memory.framework.outlooks)
     cache.rivals.clear()
@@ -215,7 +217,8 @@ def _park(session: Session) -> None:
             continue
         if job.reason is not None and job.reason.code is not Code.WAITING_FOR_TURN:
             cache.waiting.pop(job.key, None)
-            shapes = {task.shape.id: task.shape for task in job.pending.values()} if Wake.NODES in wakes else {}
+            by_shape = wakes & {Wake.NODES, Wake.VOLUMES}
+            shapes = {task.shape.id: task.shape for task in job.pending.values()} if by_shape else {}
             shapes.update((task.shape.id, task.shape) for task in job.companions_pending())
             blocking = {reason.queue for reason in reasons if reason.queue and Wake.QUEUE in reason.wakes}
             parking = Parking(

@@ -24,10 +24,11 @@ from muster.scheduler.evictable import (
     VictimTasks,
     decide,
 )
-from muster.scheduler.judge import CheckMaker, Judge, MakeOrder, NodeOrder, Predicate, WishMaker
+from muster.scheduler.judge import CheckMaker, Hurdle, Judge, MakeOrder, NodeOrder, Predicate, WishMaker
 from muster.scheduler.reasons import Reason
 
 if TYPE_CHECKING:
+    from muster.scheduler.cache import SchedulerCache
     from muster.scheduler.constraints import PodConstraints
     from muster.scheduler.job import JobInfo
     from muster.scheduler.queue import QueueInfo
@@ -94,6 +95,9 @@ class Plugin:
     def deadline(self, session: Session) -> float | None:
         """When it will think otherwise of everything: a cycle is run then, and `on_session_open` takes note."""
 
+    def attach(self, cache: SchedulerCache) -> None:
+        """Called once, before the first cycle with the configuration: what the plugin may read at any time."""
+
     def on_session_open(self, session: Session) -> None:
         """Called at the start of each cycle, in the order of tiers."""
 
@@ -136,6 +140,7 @@ class Tier:
     checks: list[CheckMaker] = field(default_factory=list)
     wishes: list[WishMaker] = field(default_factory=list)
     protectors: dict[str, list[Evictable]] = field(default_factory=lambda: {point: [] for point in PROTECTABLE})
+    hurdles: list[Hurdle] = field(default_factory=list)
 
 
 FLAGS = {
@@ -160,6 +165,7 @@ FLAGS = {
     "node_predicates": "enablePredicate",
     "checks": "enablePredicate",
     "wishes": "enableNodeOrder",
+    "hurdles": "enablePredicate",
 }
 """The flag of each extension point; `job_valid`, `unified_evictable` and `victim_queue_order` have none (Volcano's
 rule): they are always asked. Nor has `queue_standing`: it only tells."""
@@ -222,6 +228,7 @@ class Framework:
             node_predicates=tuple(self._all("node_predicates")),
             checks=tuple(self._all("checks")),
             wishes=tuple(self._all("wishes")),
+            hurdles=tuple(self._all("hurdles")),
         )
 
     def _all(self, point: str) -> Iterator[Any]:

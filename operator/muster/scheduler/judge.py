@@ -1,9 +1,9 @@
 """How nodes are filtered and scored: what the plugins of a configuration say together.
 
 Most of it looks at what a node is (its make) or at its resources, and is shared by all nodes that are alike. What
-depends on the other pods of a node or a domain is asked only for shapes that are not `plain`: a `CheckMaker` or
-`WishMaker` looks up once what the shape asks, and gives a function over nodes, or None when it asks nothing. `later`
-asks for a place once the leaving pods are gone.
+depends on the other pods of a node or a domain, or on volumes, is asked only for shapes that are not `plain`: a
+`CheckMaker` or `WishMaker` looks up once what the shape asks, and gives a function over nodes, or None when it asks
+nothing. `later` asks for a place once the leaving pods are gone.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from muster.scheduler.node import NodeInfo
+from muster.scheduler.reasons import Reason
 from muster.scheduler.task import Shape
 
 Predicate = Callable[[Shape, NodeInfo], "str | None"]
@@ -20,6 +21,7 @@ MakeOrder = Callable[[Shape, Sequence[NodeInfo]], Sequence[int]]
 NodeCheck = Callable[[NodeInfo], "str | None"]
 CheckMaker = Callable[[Shape, bool], "NodeCheck | None"]
 NodeWish = Callable[[Sequence[NodeInfo]], Sequence[int]]
+Hurdle = Callable[[Shape], "Reason | None"]
 WishMaker = Callable[[Shape, bool], "NodeWish | None"]
 
 
@@ -42,6 +44,7 @@ class Judge:
     node_predicates: tuple[Predicate, ...] = ()
     checks: tuple[CheckMaker, ...] = ()
     wishes: tuple[WishMaker, ...] = ()
+    hurdles: tuple[Hurdle, ...] = ()
 
     def refusal(self, shape: Shape, node: NodeInfo) -> str | None:
         """Why a node of this make is out of the question, None when it is not."""
@@ -59,8 +62,17 @@ class Judge:
                 return failure
         return None
 
+    def hurdle(self, shape: Shape) -> Reason | None:
+        """Why the shape can go to no node at all, whatever nodes there are."""
+        if shape.plain:
+            return None
+        return next((reason for each in self.hurdles if (reason := each(shape)) is not None), None)
+
     def objection(self, shape: Shape, node: NodeInfo, *, later: bool = False) -> str | None:
         """Why the node will not do for the shape, resources apart: what it is, and who is there."""
+        hurdle = self.hurdle(shape)
+        if hurdle is not None:
+            return hurdle.detail
         failure = self.refusal(shape, node) or self.refusal_now(shape, node)
         return failure if failure is not None else self.check(shape, later=later)(node)
 

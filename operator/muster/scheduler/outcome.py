@@ -18,13 +18,18 @@ ROLLBACK = "rollback"
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """Bind this pod to this node. The model holds the task as Binding already."""
+    """Bind this pod to this node. The model holds the task as Binding already.
+
+    `volumes` are the claims (`namespace/name`) that wait for the node to be known, each with the volume that it is to
+    get, empty where one has to be made; they have to be bound first.
+    """
 
     task_uid: str
     namespace: str
     pod: str
     node: str
     job: str
+    volumes: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,8 +46,9 @@ class Parking:
 class Relief:
     """What got better since the last cycle.
 
-    `company` are the selections whose pods came or went. `victims`: pods may be evicted now that could not be before. A
-    plugin whose verdict on victims changes by itself (with the time) sets it in `on_session_open`.
+    `company` are the selections whose pods came or went, `storage` says that claims or volumes changed. `victims`:
+    pods may be evicted now that could not be before. A plugin whose verdict on victims changes by itself (with the
+    time) sets it in `on_session_open`.
     """
 
     nodes: dict[str, NodeInfo] = field(default_factory=dict)
@@ -55,10 +56,11 @@ class Relief:
     queues: set[str] = field(default_factory=set)
     cluster: bool = False
     victims: bool = False
+    storage: bool = False
     everything: bool = False
 
     def __bool__(self) -> bool:
-        better = self.everything or self.cluster or self.victims
+        better = self.everything or self.cluster or self.victims or self.storage
         return bool(better or self.queues or self.nodes or self.company)
 
 
@@ -163,7 +165,7 @@ class ParkingLot:
             yield from self._by_victims.values()
         for queue in relief.queues:
             yield from self._by_queue.get(queue, {}).values()
-        if relief.nodes or relief.company:
+        if relief.nodes or relief.company or relief.storage:
             every = len(relief.nodes) > MANY_NODES
             for shapes, shelf in self._by_shapes.items():
                 if every or not shapes or any(self._helped(shape, relief, helps) for shape in shapes):
@@ -171,7 +173,7 @@ class ParkingLot:
 
     @staticmethod
     def _helped(shape: Shape, relief: Relief, helps: Helps) -> bool:
-        if not shape.concerns.isdisjoint(relief.company):
+        if not shape.concerns.isdisjoint(relief.company) or (relief.storage and shape.scheduling.claims):
             return True
         return bool(relief.nodes) and helps(shape, relief.nodes.values())
 
@@ -183,7 +185,7 @@ class ParkingLot:
             yield self._by_cluster
         if Wake.VICTIMS in parking.wakes:
             yield self._by_victims
-        if Wake.NODES in parking.wakes:
+        if Wake.NODES in parking.wakes or Wake.VOLUMES in parking.wakes:
             yield self._by_shapes.setdefault(parking.shapes, {})
 
     def _drop_empty_shelves(self, parking: Parking) -> None:

@@ -9,7 +9,7 @@ company of others is asked once more when one of its own gang has found a place.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from muster.scheduler.reasons import Reason
@@ -28,7 +28,8 @@ class Attempt:
     """How far a gang came.
 
     `placed` tasks have a node now, `later` ones will. `found` counts both by shape. `short` are the shapes that found
-    no node, `denied` those that quota refused. `reserved` is set when there is room, but held for others.
+    no node, `denied` those that quota (or a volume that is not ready) refused. `reserved` is set when there is room,
+    but held for others.
     """
 
     statement: Statement
@@ -178,6 +179,10 @@ def place_task(session: Session, job: JobInfo, task: TaskInfo, attempt: Attempt,
     """Give one task a place, or note why it has none."""
     shape = task.shape
     if shape.id in attempt.short or shape.id in attempt.denied:
+        return
+    hurdle = session.framework.judge.hurdle(shape)
+    if hurdle is not None:
+        attempt.denied[shape.id] = replace(hurdle, member=task.spec.name)
         return
     if quota:
         objection = session.allocatable(job.queue, shape.request)

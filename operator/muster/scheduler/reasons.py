@@ -57,6 +57,7 @@ class Code(Enum):
     POD_GROUP_MISSING = "PodGroupMissing"
     NOT_ENOUGH_PODS = "NotEnoughPods"
     NOT_ENOUGH_PODS_OF_ROLE = "NotEnoughPodsOfRole"
+    VOLUME_NOT_READY = "VolumeNotReady"
     QUEUE_QUOTA = "QueueQuota"
     CLUSTER_OVERCOMMIT = "ClusterOvercommit"
     NAMESPACE_QUOTA = "NamespaceQuota"
@@ -84,6 +85,7 @@ _CLASSES = {
     Code.POD_GROUP_MISSING: ReasonClass.INCOMPLETE,
     Code.NOT_ENOUGH_PODS: ReasonClass.INCOMPLETE,
     Code.NOT_ENOUGH_PODS_OF_ROLE: ReasonClass.INCOMPLETE,
+    Code.VOLUME_NOT_READY: ReasonClass.INCOMPLETE,
     Code.QUEUE_QUOTA: ReasonClass.QUOTA,
     Code.CLUSTER_OVERCOMMIT: ReasonClass.QUOTA,
     Code.NAMESPACE_QUOTA: ReasonClass.QUOTA,
@@ -100,6 +102,7 @@ class Wake(Enum):
     GANG = "a pod or the PodGroup of the gang changes"
     QUEUE = "the queue frees quota or changes"
     CLUSTER = "the cluster frees or gains resources"
+    VOLUMES = "a volume claim gets its volume, or a volume changes"
     NODES = "a node is added, freed or changed"
     VICTIMS = "pods that may be evicted for it run"
 
@@ -284,6 +287,7 @@ _TEXTS: dict[Code, Callable[[Reason], str]] = {
     Code.POD_GROUP_MISSING: lambda r: f"PodGroup {r.detail} does not exist",
     Code.NOT_ENOUGH_PODS: lambda r: f"{r.have} of {r.need} pods exist",
     Code.NOT_ENOUGH_PODS_OF_ROLE: lambda r: f"{r.have} of {r.need} pods of role {r.role} exist",
+    Code.VOLUME_NOT_READY: lambda r: f"{r.member} can't be placed yet: {r.detail}",
     Code.QUEUE_QUOTA: _queue_quota,
     Code.CLUSTER_OVERCOMMIT: lambda r: (
         f"the cluster is promised already: asks for {amount(r, r.requested)}, used and promised "

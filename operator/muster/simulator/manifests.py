@@ -13,15 +13,21 @@ from muster.kube.malformed import path_message
 from muster.kube.objects import ApiObject, Node, ObjectMeta, Pod, PodGroup, PriorityClass, Queue
 from muster.kube.policy_objects import PodDisruptionBudget, ResourceQuota
 from muster.kube.resource import (
+    CSINODES,
+    NAMESPACES,
     NODES,
+    PERSISTENTVOLUMECLAIMS,
+    PERSISTENTVOLUMES,
     PODDISRUPTIONBUDGETS,
     PODGROUPS,
     PODS,
     PRIORITYCLASSES,
     QUEUES,
     RESOURCEQUOTAS,
+    STORAGECLASSES,
     Resource,
 )
+from muster.kube.storage_objects import CSINode, Namespace, PersistentVolume, PersistentVolumeClaim, StorageClass
 from muster.simulator.input_error import InputError, Place
 from muster.simulator.sources import Document
 
@@ -47,6 +53,11 @@ TYPES: Final[dict[Resource, type[ApiObject]]] = {
     PRIORITYCLASSES: PriorityClass,
     RESOURCEQUOTAS: ResourceQuota,
     PODDISRUPTIONBUDGETS: PodDisruptionBudget,
+    NAMESPACES: Namespace,
+    STORAGECLASSES: StorageClass,
+    CSINODES: CSINode,
+    PERSISTENTVOLUMES: PersistentVolume,
+    PERSISTENTVOLUMECLAIMS: PersistentVolumeClaim,
 }
 _BY_KIND: Final = {(resource.group, resource.kind): resource for resource in TYPES}
 

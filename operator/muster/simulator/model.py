@@ -12,9 +12,24 @@ from muster.engine.pod_specs import task_spec
 from muster.engine.podgroup_specs import pod_group_spec
 from muster.engine.queue_specs import priority_class_spec, queue_spec
 from muster.engine.quota_specs import resource_quota_spec
+from muster.engine.storage_specs import claim_spec, csi_node_spec, storage_class_spec, volume_spec
 from muster.kube.objects import ApiObject, Node, Pod, PodGroup, PriorityClass, Queue
 from muster.kube.policy_objects import PodDisruptionBudget, ResourceQuota
-from muster.kube.resource import NODES, PODDISRUPTIONBUDGETS, PODGROUPS, PODS, PRIORITYCLASSES, QUEUES, RESOURCEQUOTAS
+from muster.kube.resource import (
+    CSINODES,
+    NAMESPACES,
+    NODES,
+    PERSISTENTVOLUMECLAIMS,
+    PERSISTENTVOLUMES,
+    PODDISRUPTIONBUDGETS,
+    PODGROUPS,
+    PODS,
+    PRIORITYCLASSES,
+    QUEUES,
+    RESOURCEQUOTAS,
+    STORAGECLASSES,
+)
+from muster.kube.storage_objects import CSINode, Namespace, PersistentVolume, PersistentVolumeClaim, StorageClass
 from muster.scheduler.cache import SchedulerCache
 from muster.simulator.admission import (
     admit_node,
@@ -72,6 +87,7 @@ def build_model(manifests: Manifests, scheduler_names: Collection[str]) -> Model
             cache.set_resource_quota(quota_spec)
     for budget in _in_order(manifests.of(PODDISRUPTIONBUDGETS, PodDisruptionBudget)):
         cache.set_disruption_budget(_translated(budget, disruption_budget_spec))
+    _add_storage(cache, manifests)
     for node in _in_order(manifests.of(NODES, Node)):
         cache.set_node(_translated(node, lambda each: node_spec(admit_node(each))))
     for group in _in_order(manifests.of(PODGROUPS, PodGroup)):
@@ -79,6 +95,19 @@ def build_model(manifests: Manifests, scheduler_names: Collection[str]) -> Model
         cache.set_pod_group(pod_group_spec(group.object))
     _add_pods(model, _in_order(manifests.of(PODS, Pod)), classes)
     return model
+
+
+def _add_storage(cache: SchedulerCache, manifests: Manifests) -> None:
+    for namespace in manifests.of(NAMESPACES, Namespace):
+        cache.set_namespace(namespace.object.metadata.name, namespace.object.metadata.labels)
+    for storage_class in manifests.of(STORAGECLASSES, StorageClass):
+        cache.storage.set_class(_translated(storage_class, storage_class_spec))
+    for csi_node in manifests.of(CSINODES, CSINode):
+        cache.storage.set_csi_node(_translated(csi_node, csi_node_spec))
+    for volume in manifests.of(PERSISTENTVOLUMES, PersistentVolume):
+        cache.storage.set_volume(_translated(volume, volume_spec))
+    for claim in manifests.of(PERSISTENTVOLUMECLAIMS, PersistentVolumeClaim):
+        cache.storage.set_claim(_translated(claim, claim_spec))
 
 
 def _add_pods(model: Model, pods: Iterable[Found[Pod]], classes: Mapping[str, PriorityClass]) -> None:

@@ -21,7 +21,7 @@ from muster.scheduler.plugins.topology_spread import topology_spread_score
 from muster.scheduler.task import Shape
 
 if TYPE_CHECKING:
-    from muster.scheduler.session import Session
+    from muster.scheduler.cache import SchedulerCache
 
 MAX_SCORE = 100
 _GPU = "nvidia.com/gpu"
@@ -140,9 +140,9 @@ class NodeOrdering(Plugin):
         if self._spread:
             points.add("wishes", weighted(topology_spread_score, self._spread))
 
-    def on_session_open(self, session: Session) -> None:
+    def attach(self, cache: SchedulerCache) -> None:
         """Learn which nodes have which images."""
-        self._images = session.cache.index.images
+        self._images = cache.index.images
 
     def _score(self, shape: Shape, node: NodeInfo) -> int:
         score = 0

@@ -7,7 +7,7 @@ The words are kube-scheduler's, so that what users know how to read stays what t
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from muster.scheduler.constraints import HARD_EFFECTS, Taint
 from muster.scheduler.framework import ExtensionPoints, Plugin
@@ -16,15 +16,24 @@ from muster.scheduler.plugins.arguments import boolean, only
 from muster.scheduler.plugins.host_ports import host_ports
 from muster.scheduler.plugins.pod_affinity import pod_affinity
 from muster.scheduler.plugins.topology_spread import topology_spread
+from muster.scheduler.plugins.volumes import volume_binding, volume_hurdle, volume_limits, volume_zone
+from muster.scheduler.storage import Storage
 from muster.scheduler.task import Shape
 
-_CORDON = Taint("node.kubernetes.io/unschedulable")
-_LATER = (
+if TYPE_CHECKING:
+    from muster.scheduler.cache import SchedulerCache
+
+_RULES = (
+    "NodeAffinity",
+    "NodePorts",
+    "TaintToleration",
+    "PodAffinity",
     "NodeVolumeLimits",
     "VolumeZone",
+    "PodTopologySpread",
     "VolumeBinding",
-    "DynamicResourceAllocation",
 )
+_CORDON = Taint("node.kubernetes.io/unschedulable")
 
 
 def unschedulable(shape: Shape, node: NodeInfo) -> str | None:
@@ -58,17 +67,18 @@ class Predicates(Plugin):
 
     name: ClassVar[str] = "predicates"
     arguments: ClassVar = {
-        "predicate.NodeAffinityEnable": boolean,
-        "predicate.NodePortsEnable": boolean,
-        "predicate.TaintTolerationEnable": boolean,
-        "predicate.PodAffinityEnable": boolean,
-        "predicate.PodTopologySpreadEnable": boolean,
+        **{f"predicate.{name}Enable": boolean for name in _RULES},
+        "predicate.DynamicResourceAllocationEnable": only(boolean, False),
         "predicate.CacheEnable": boolean,
-        **{f"predicate.{name}Enable": only(boolean, False) for name in _LATER},
     }
 
     def __init__(self, arguments: dict[str, Any]) -> None:
         self._arguments = arguments
+        self._storage = Storage()
+
+    def attach(self, cache: SchedulerCache) -> None:
+        """Learn what storage there is."""
+        self._storage = cache.storage
 
     def register(self, points: ExtensionPoints) -> None:
         """Filters nodes. What is asked first says why a node will not do."""
@@ -81,8 +91,18 @@ class Predicates(Plugin):
             points.add("checks", host_ports)
         if self._enabled("PodAffinity"):
             points.add("checks", pod_affinity)
+        if self._enabled("NodeVolumeLimits"):
+            points.add("checks", volume_limits(self._get_storage))
+        if self._enabled("VolumeZone"):
+            points.add("checks", volume_zone(self._get_storage))
         if self._enabled("PodTopologySpread"):
             points.add("checks", topology_spread)
+        if self._enabled("VolumeBinding"):
+            points.add("hurdles", volume_hurdle(self._get_storage))
+            points.add("checks", volume_binding(self._get_storage))
+
+    def _get_storage(self) -> Storage:
+        return self._storage
 
     def _enabled(self, rule: str) -> bool:
         return bool(self._arguments.get(f"predicate.{rule}Enable", True))
