@@ -346,3 +346,30 @@ def test_no_gang_that_fits_the_empty_cluster_is_overtaken_for_ever(site: dict[st
         if cluster.cache.jobs["default/big"].is_ready():
             return
     raise AssertionError("the gang waits for ever")
+
+
+def test_nothing_is_held_for_a_gang_that_has_its_minimum_though_more_of_it_wait() -> None:
+    cluster = Cluster.of(node("n-0", cpu=4), pod("runs", "r", cpu=2, node="n-0"), pod_group("r"))
+    cluster.add(gang("big", 2, cpu=4, min_member=1))
+    cluster.cycle()
+    cluster.now += LONG
+    cluster.cycle()
+    assert [hold.job.key for hold in cluster.cache.holds] == ["default/big"]
+    cluster.delete("runs")
+    assert len(bindings(cluster.cycle())) == 1
+    cluster.add(node("n-1", cpu=3.5), gang("small", 1, cpu=1))
+    assert bindings(cluster.cycle()) == {"small-w-0": "n-1"}
+    assert not cluster.cache.holds
+
+
+def test_room_is_held_for_the_role_that_is_missing_though_there_are_members_enough() -> None:
+    cluster = Cluster.of(node("n-0", cpu=4), node("n-1", cpu=0.5), pod("runs", "r", cpu=2, node="n-0"), pod_group("r"))
+    cluster.add(pod_group("big", 2, roles={"head": 1}))
+    for name in ("w-0", "w-1"):
+        cluster.add(pod(name, "big", cpu=1, role="worker", node="n-1", status=TaskStatus.SUCCEEDED))
+    cluster.add(pod("h-0", "big", cpu=4, role="head"))
+    cluster.cycle()
+    cluster.now += LONG
+    cluster.add(gang("small", 1, cpu=1))
+    assert bindings(cluster.cycle()) == {}
+    assert [(hold.job.key, list(hold.amounts)) for hold in cluster.cache.holds] == [("default/big", ["n-0"])]

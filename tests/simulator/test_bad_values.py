@@ -87,7 +87,7 @@ def run(file: Path) -> None:
         return
     simulation = Simulation(model, DEFAULT, Pace(1767268800.0))
     for _ in range(3):
-        cycle_document(simulation.cycle(), model.cache, simulation.now)
+        cycle_document(simulation.cycle(), model.cache, simulation.inquiry())
         simulation.advance()
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from muster.scheduler.forecast import FREE, UNTIMED, Forecast, Place, expected_end, total_price
-from muster.scheduler.placing import gang_key, required_first
+from muster.scheduler.placing import gang_key, missing_of_roles, required_first
 from muster.scheduler.reasons import Reason
 from muster.scheduler.resources import Resources, dominant_share, total
 from muster.scheduler.specs import TaskStatus
@@ -90,6 +90,9 @@ def plan_holds(session: Session) -> None:
 def _first_of_each_queue(starved: Iterable[JobInfo], now: float) -> list[JobInfo]:
     first: dict[str, tuple[int, _Turn, JobInfo]] = {}
     for job in starved:
+        if job.is_ready():
+            # The cycle before this one placed it; who is noted as starved was noted before that.
+            continue
         entry = (-job.priority, (waits_since(job, now), job.age_order), job)
         known = first.get(job.queue.name)
         if known is None or entry[:2] < known[:2]:
@@ -99,11 +102,12 @@ def _first_of_each_queue(starved: Iterable[JobInfo], now: float) -> list[JobInfo
 
 def _least_members(session: Session, job: JobInfo) -> list[TaskInfo] | None:
     """The members, in order, that would make the gang ready, and its companions; None when there are too few."""
+    missing = missing_of_roles(job)
+    need = max(job.min_member - job.ready, missing.total())
     waiting = [task for task in job.pending.values() if task.schedulable and not job.is_companion(task)]
-    found = required_first(job, session.sort_tasks(waiting))[: max(0, job.min_member - job.ready)]
-    roles = Counter(task.spec.role for task in found)
-    enough = all(job.placed_of(role) + roles[role] >= least for role, least in job.role_minimums())
-    return found + job.companions_pending() if enough and len(found) >= job.min_member - job.ready else None
+    found = required_first(job, session.sort_tasks(waiting))[:need]
+    enough = len(found) >= need and missing <= Counter(task.spec.role for task in found)
+    return found + job.companions_pending() if enough else None
 
 
 def _hold(

@@ -8,6 +8,7 @@ company of others is asked once more when one of its own gang has found a place.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -103,14 +104,14 @@ def required_first(job: JobInfo, tasks: list[TaskInfo]) -> list[TaskInfo]:
 
     Otherwise a worker too many could take the place without which the head, and so the whole gang, can't start.
     """
-    missing = {role: max(0, least - job.placed_of(role)) for role, least in job.role_minimums()}
-    if not any(missing.values()):
+    missing = missing_of_roles(job)
+    if not missing:
         return tasks
-    free = max(0, job.min_member - job.ready - sum(missing.values()))
+    free = max(0, job.min_member - job.ready - missing.total())
     needed, others = [], []
     for task in tasks:
         role = task.spec.role
-        if missing.get(role, 0) > 0:
+        if missing[role] > 0:
             missing[role] -= 1
             needed.append(task)
         elif free > 0:
@@ -119,6 +120,11 @@ def required_first(job: JobInfo, tasks: list[TaskInfo]) -> list[TaskInfo]:
         else:
             others.append(task)
     return needed + others
+
+
+def missing_of_roles(job: JobInfo) -> Counter[str]:
+    """How many members with a node each role lacks for its minimum; roles that lack none are left out."""
+    return Counter({role: lack for role, least in job.role_minimums() if (lack := least - job.placed_of(role)) > 0})
 
 
 def find_places(session: Session, job: JobInfo, tasks: list[TaskInfo], *, quota: bool = True) -> Attempt:
