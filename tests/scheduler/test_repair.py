@@ -81,6 +81,7 @@ def test_a_gang_whose_minimum_rose_is_not_a_fragment() -> None:
     ("group", "evicted"),
     [
         pytest.param(pod_group("g", 3, phase=Phase.RUNNING), True, id="nothing is known of the past"),
+        pytest.param(pod_group("g", 3, phase=Phase.RUNNING, running=0), True, id="nobody ran when it was written"),
         pytest.param(pod_group("g", 3, phase=Phase.RUNNING, running=3), True, id="three ran when it was written"),
         pytest.param(pod_group("g", 3, phase=Phase.UNKNOWN, running=2), False, id="two ran: the minimum rose"),
         pytest.param(pod_group("g", 3, phase=Phase.INQUEUE, running=0), True, id="killed while it was being bound"),

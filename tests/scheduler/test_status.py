@@ -62,6 +62,26 @@ def test_a_gang_that_is_being_completed_keeps_its_phase() -> None:
     assert phases == [Phase.UNKNOWN, Phase.UNKNOWN, Phase.RUNNING]
 
 
+@pytest.mark.parametrize("phase", [Phase.RUNNING, Phase.COMPLETED])
+def test_a_gang_whose_minimum_has_succeeded_is_completed_though_an_extra_member_waits(phase: Phase) -> None:
+    done = pod("done", "g", node="n", status=OUT)
+    cluster = Cluster.of(node("n", cpu=1), pod("x", node="n"), pod_group("g", 1, phase=phase), done, pods("g", 1))
+    for _ in range(3):
+        cluster.cycle()
+        assert cluster.phase("g") is Phase.COMPLETED
+    cluster.delete("x")
+    cluster.run()
+    assert cluster.phase("g") is Phase.RUNNING
+
+
+def test_a_gang_that_failed_is_not_completed_while_its_replacement_waits() -> None:
+    failed = pod("failed", "g", node="n", status=BAD)
+    group = pod_group("g", 1, phase=Phase.RUNNING)
+    cluster = Cluster.of(node("n", cpu=1), pod("x", node="n"), group, failed, pods("g", 1))
+    cluster.cycle()
+    assert cluster.phase("g") is Phase.PENDING
+
+
 def test_a_completed_gang_that_gets_new_pods_runs_again() -> None:
     cluster = Cluster.of(nodes("n", 1), pod_group("g", 1, phase=Phase.COMPLETED))
     cluster.cycle()
@@ -133,6 +153,10 @@ def reason_of(*specs: Spec | list[Spec], name: str = "g") -> Reason:
             [*nodes("n", 1), pod_group("g", 2), *pods("g", 1), pod("held", "g", gated=True)],
             "gated", Code.PODS_GATED, "1 of 2.*held", id="gated",
         ),
+        pytest.param(
+            [*nodes("n", 1), pod_group("g", 2, roles={"a": 1}), *pods("g", 2), pod("h", "g", role="a", gated=True)],
+            "gated", Code.PODS_GATED, "0 of 1 pods of role a .*h ", id="the only one of its role is gated",
+        ),
         pytest.param([*gang("g", 1, queue="none")], "queue", Code.QUEUE_MISSING, "none", id="no queue"),
         pytest.param(
             [*nodes("n", 2), *gang("g", 2, 5)], "never", Code.LARGER_THAN_CLUSTER, "cpu 10.*cpu 8", id="cluster",
@@ -185,6 +209,13 @@ def test_every_wait_has_one_reason_with_numbers(specs: list[Spec], reason_class:
     assert reason.reason_class.value == reason_class
     assert reason.code is code
     assert re.search(words, describe(reason)), describe(reason)
+
+
+def test_who_leaves_does_not_make_the_gang_larger() -> None:
+    leaving = pods("g", 2, status=TaskStatus.RELEASING, node="n-0")
+    small = queue("q", capability=resources(2))
+    reason = reason_of(nodes("n", 1), small, pod_group("g", 2, queue="q"), leaving, pods("g", 2, first=2))
+    assert reason.code is Code.QUEUE_QUOTA
 
 
 def test_the_class_decides_which_of_several_reasons_is_said() -> None:

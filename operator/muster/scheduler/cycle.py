@@ -116,7 +116,7 @@ def _open(session: Session, memory: _Memory) -> None:
         cache.touch(job)
     looked_at = cache.changed.copy()
     for job in _in_order(looked_at.values()):
-        if job.phase is Phase.COMPLETED and job.count(TaskStatus.PENDING):
+        if job.phase is Phase.COMPLETED and job.count(TaskStatus.PENDING) and not (job.ready and job.is_ready()):
             job.phase = Phase.PENDING
         release_room_of_the_unplaced(session, job)
         expire_reservation(session, job)

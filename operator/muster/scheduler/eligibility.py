@@ -5,6 +5,7 @@ Each function gives the first obstacle in the order of reason classes, or None.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from muster.scheduler.job import JobInfo
@@ -12,6 +13,7 @@ from muster.scheduler.plugins.gang import not_enough_pods
 from muster.scheduler.queue import limits
 from muster.scheduler.reasons import Code, Reason, Wake
 from muster.scheduler.resources import CPU, MEMORY, Resources, total
+from muster.scheduler.specs import TaskStatus
 from muster.scheduler.task import TaskInfo
 
 if TYPE_CHECKING:
@@ -32,11 +34,22 @@ def obstacle_to_placement(job: JobInfo) -> Reason | None:
     obstacle = obstacle_to_admission(job)
     if obstacle is not None:
         return obstacle
-    held = held_back(job)
-    if held and job.valid >= job.min_member > job.valid - len(held):
-        names = held[0].spec.name if len(held) == 1 else f"{len(held)} pods"
+    return _gated(job, held_back(job)) or not_enough_pods(job)
+
+
+def _gated(job: JobInfo, held: list[TaskInfo]) -> Reason | None:
+    """There would be enough pods, of every role, but for those that are held back."""
+    if not held:
+        return None
+    names = held[0].spec.name if len(held) == 1 else f"{len(held)} pods"
+    if job.valid >= job.min_member > job.valid - len(held):
         return Reason(Code.PODS_GATED, have=job.valid - len(held), need=job.min_member, detail=names)
-    return not_enough_pods(job)
+    held_of = Counter(task.role for task in held)
+    for role, least in job.role_minimums():
+        there = job.valid_of(role)
+        if there >= least > there - held_of[role]:
+            return Reason(Code.PODS_GATED, have=there - held_of[role], need=least, role=role, detail=names)
+    return None
 
 
 def held_back(job: JobInfo) -> list[TaskInfo]:
@@ -63,9 +76,9 @@ def least_need(job: JobInfo) -> Resources | None:
     """What the whole gang needs at least, None when it can't be told (more pods than the minimum)."""
     pods = None
     if job.min_member and job.valid == job.min_member:
-        pods = total(
-            task.request for task in job.tasks.values() if not task.status.finished and not job.is_companion(task)
-        )
+        # Who leaves is no part of the gang any more: his replacement is.
+        members = (task for task in job.tasks.values() if not job.is_companion(task))
+        pods = total(task.request for task in members if task.status.charged or task.status is TaskStatus.PENDING)
     minimum = job.min_resources
     if pods is None or minimum is None:
         return pods if pods is not None else minimum

@@ -195,6 +195,10 @@ class JobInfo:
         """Members of a role that have a node or have succeeded."""
         return self.count_role(role, _READY)
 
+    def valid_of(self, role: str) -> int:
+        """Members of a role that could make up its part of the gang."""
+        return self.count_role(role, _VALID)
+
     def is_ready(self) -> bool:
         """Whether the minimum has nodes now: minMember and every role. Pods that ask for nothing are not let off."""
         if self.ready < self.min_member:
@@ -211,7 +215,7 @@ class JobInfo:
     def short_role(self) -> tuple[str, int, int] | None:
         """The first role with too few pods: (role, have, need)."""
         for role, least in self.role_minimums():
-            have = self.count_role(role, _VALID)
+            have = self.valid_of(role)
             if have < least:
                 return role, have, least
         return None

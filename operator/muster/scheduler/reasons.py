@@ -272,7 +272,8 @@ def _larger_than_every_node(reason: Reason) -> str:
 _TEXTS: dict[Code, Callable[[Reason], str]] = {
     Code.INVALID_POD_GROUP: lambda r: f"the PodGroup can't be used: {r.detail}",
     Code.PODS_GATED: lambda r: (
-        f"{r.have} of {r.need} pods may be scheduled, {r.detail or 'the others'} are held by a scheduling gate"
+        f"{r.have} of {r.need} pods{f' of role {r.role}' if r.role else ''} may be scheduled, "
+        f"{r.detail or 'the others'} are held by a scheduling gate"
     ),
     Code.QUEUE_MISSING: lambda r: f"queue {r.queue} does not exist",
     Code.QUEUE_BROKEN: lambda r: f"queue {r.queue} can't be used: {r.detail}",

@@ -36,10 +36,11 @@ def _minimum_last_met(job: JobInfo, spec: PodGroupSpec) -> int:
     """The minimum that the gang met when its status was written.
 
     A gang that runs below minMember is broken, unless it was minMember that rose (a cluster scaled up): then the
-    members that ran before are no fragment. A status that counted the running members and no `broken-since` tell.
+    members that ran before are no fragment. A status that counted running members and no `broken-since` tell; one
+    that counts none tells nothing: the members were not running yet, or whoever wrote it counted nobody.
     """
     was_running = job.phase in (Phase.RUNNING, Phase.UNKNOWN)
-    if was_running and spec.broken_since is None and spec.running is not None:
+    if was_running and spec.broken_since is None and spec.running:
         return min(job.min_member, spec.running)
     return job.min_member
 

@@ -78,7 +78,7 @@ def next_phase(job: JobInfo, *, unschedulable: bool) -> Phase:
     if scheduled >= job.min_member and (scheduled or not alive):
         if scheduled > finished:
             return Phase.RUNNING
-        if not alive:
+        if not alive or (job.is_ready() and not job.placed):
             return Phase.COMPLETED
     if job.phase is Phase.INQUEUE or (job.is_ready() and job.placed and job.phase is not Phase.PENDING):
         return job.phase if job.phase is not Phase.COMPLETED else Phase.INQUEUE
