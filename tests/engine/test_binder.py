@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from typing import Any, cast
 
 import pytest
@@ -275,3 +276,53 @@ async def test_a_pod_that_was_bound_at_last_is_forgiven() -> None:
         made.post([binding()])
         await clock.advance(1)
         assert (ends.failed, ends.bound, made._setbacks) == (["p"], ["p"], {})
+
+
+class Volumes:
+    """Volumes that are there when the test says so."""
+
+    def __init__(self) -> None:
+        self.answers: dict[str, asyncio.Future[str]] = {}
+
+    async def bind(self, binding: Binding) -> str:
+        self.answers[binding.pod] = asyncio.get_running_loop().create_future()
+        return await self.answers[binding.pod]
+
+
+def gang_with_volume() -> list[Binding]:
+    """Two members, the second with a claim."""
+    return [binding("p"), replace(binding("q"), volumes=(("default/data", ""),))]
+
+
+async def test_no_member_of_a_gang_is_bound_before_the_volumes_of_all_are_there() -> None:
+    volumes, api = Volumes(), ScriptedApi(pod("p"), pod("q"))
+    async with binder(api, ManualClock(), volumes=cast(Any, volumes)) as (made, ends):
+        made.post(gang_with_volume())
+        await settle()
+        assert list(volumes.answers) == ["q"]
+        assert (ends.bound, api.calls) == ([], [])
+        assert not made.idle
+        volumes.answers["q"].set_result("")
+        await settle()
+        assert sorted(ends.bound) == ["p", "q"]
+        assert made.idle
+
+
+async def test_a_volume_that_can_t_be_made_keeps_the_whole_gang_unbound() -> None:
+    volumes, api, clock = Volumes(), ScriptedApi(pod("p"), pod("q")), ManualClock()
+    async with binder(api, clock, volumes=cast(Any, volumes)) as (made, ends):
+        made.post(gang_with_volume())
+        await settle()
+        volumes.answers.pop("q").set_result("no space")
+        await settle()
+        assert sorted(ends.failed) == ["p", "q"]
+        assert (ends.bound, api.calls) == ([], [])
+        assert made.idle
+
+        made.post(gang_with_volume())
+        await settle()
+        assert not volumes.answers, "who was handed back rests before it is tried again"
+        await clock.advance(1)
+        volumes.answers["q"].set_result("")
+        await settle()
+        assert sorted(ends.bound) == ["p", "q"]

@@ -7,7 +7,8 @@ was lost is a success, a pod that is gone or bound elsewhere is left to the watc
 back to the model (`failed`) only once a read has shown it unbound, so that its place is never given away while it
 might hold it.
 
-Volumes that wait for the node are bound before the gate is taken away, without a slot: a volume may take minutes.
+Volumes that wait for the node are bound before any pod of the decision, without a slot: a volume may take minutes, and
+the other members of its gang must not run half meanwhile, nor be left when it can't be made.
 
 A pod whose bindings fail one after the other is tried after growing pauses, wherever the scheduler wants it next.
 
@@ -79,6 +80,7 @@ class Binder:
         failed: Callable[[Binding, str], None],
         concurrency: int = 50,
         patience: Patience | None = None,
+        volumes: LateVolumes | None = None,
     ) -> None:
         self._client = client
         self._pods = pods
@@ -89,7 +91,7 @@ class Binder:
         self._slots = asyncio.Semaphore(concurrency)
         self._patience = patience or Patience()
         self._posted: asyncio.Queue[tuple[list[Binding], Callable[[], Awaitable[bool]] | None]] = asyncio.Queue()
-        self._volumes = LateVolumes(client, clock)
+        self._volumes = volumes or LateVolumes(client, clock)
         self._open = 0
         self._setbacks: dict[str, int] = {}
         """UID to how often in a row the pod was handed back."""
@@ -110,7 +112,7 @@ class Binder:
         async with asyncio.TaskGroup() as group:
             while True:
                 batch, after = await self._posted.get()
-                if after is None:
+                if after is None and not any(binding.volumes for binding in batch):
                     self._start(group, batch)
                 else:
                     group.create_task(self._start_after(group, batch, after))
@@ -120,34 +122,64 @@ class Binder:
             group.create_task(self._carry_out(binding))
 
     async def _start_after(
-        self, group: asyncio.TaskGroup, batch: list[Binding], after: Callable[[], Awaitable[bool]]
+        self, group: asyncio.TaskGroup, batch: list[Binding], after: Callable[[], Awaitable[bool]] | None
     ) -> None:
-        if await after():
+        if after is not None and not await after():
+            complaint = "the PodGroup could not be written"
+        else:
+            complaint = await self._bind_volumes([binding for binding in batch if binding.volumes])
+        if not complaint:
             self._start(group, batch)
             return
         for binding in batch:
             self._open -= 1
-            self._failed(binding, "the PodGroup could not be written")
+            self._failed(binding, complaint)
+
+    async def _bind_volumes(self, bindings: list[Binding]) -> str:
+        """Have the volumes of all these made or kept; return what the first of them that failed came to, else ""."""
+        tasks = [asyncio.ensure_future(self._bind_volumes_of(binding)) for binding in bindings]
+        try:
+            for each in asyncio.as_completed(tasks):
+                if complaint := await each:
+                    return complaint
+        finally:
+            # Asking for a volume once more is harmless, so the rest may be left at any point.
+            for task in tasks:
+                task.cancel()
+        return ""
+
+    async def _bind_volumes_of(self, binding: Binding) -> str:
+        await self._rest(binding)
+        complaint = await self._volumes.bind(binding)
+        if complaint:
+            self._remember_setback(binding.task_uid)
+            logger.warning("%s/%s was not bound to %s: %s", binding.namespace, binding.pod, binding.node, complaint)
+        return complaint
 
     async def _carry_out(self, binding: Binding) -> None:
-        setbacks = self._setbacks.pop(binding.task_uid, 0)
-        if setbacks:
-            await self._clock.sleep(self._patience.setback.pause(setbacks))
-        complaint = await self._volumes.bind(binding) if binding.volumes else ""
-        landing = Landing.UNBOUND
-        if not complaint:
-            landing, complaint = await self._try_until_known(binding)
+        if not binding.volumes:
+            await self._rest(binding)
+        landing, complaint = await self._try_until_known(binding)
         self._open -= 1
         if landing is Landing.BOUND:
+            self._setbacks.pop(binding.task_uid, None)
             self._bound(binding)
         elif landing is Landing.LOST:
+            self._setbacks.pop(binding.task_uid, None)
             logger.info("%s/%s is gone or bound elsewhere", binding.namespace, binding.pod)
         else:
-            self._remember_setback(binding.task_uid, setbacks + 1)
+            self._remember_setback(binding.task_uid)
             logger.warning("%s/%s was not bound to %s: %s", binding.namespace, binding.pod, binding.node, complaint)
             self._failed(binding, complaint)
 
-    def _remember_setback(self, uid: str, count: int) -> None:
+    async def _rest(self, binding: Binding) -> None:
+        """Pause for a pod that was handed back before."""
+        setbacks = self._setbacks.get(binding.task_uid, 0)
+        if setbacks:
+            await self._clock.sleep(self._patience.setback.pause(setbacks))
+
+    def _remember_setback(self, uid: str) -> None:
+        count = self._setbacks.pop(uid, 0) + 1
         if len(self._setbacks) >= _SETBACKS_REMEMBERED:  # pods that are gone leave theirs behind
             del self._setbacks[next(iter(self._setbacks))]
         self._setbacks[uid] = count
