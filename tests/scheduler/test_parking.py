@@ -162,3 +162,16 @@ def test_a_newcomer_wakes_nobody() -> None:
     cluster.cache.remove_pod_group("default/new")
     cluster.cycle()
     assert parked(cluster) == {"g", "new"}
+
+
+def test_a_gang_that_may_take_too_little_back_is_asked_again_when_its_queue_uses_less() -> None:
+    reclaiming = configuration("enqueue, allocate, reclaim", ["gang"], ["predicates", "proportion"])
+    cluster = Cluster.of(nodes("n", 3, cpu=2), queue("mine", weight=2), configuration=reclaiming)
+    cluster.add(pod_group("runs", 0, queue="mine"), pod("runs", "runs", node="n-0"), pod_group("theirs", 0))
+    cluster.add(*(pod(f"theirs-{index}", "theirs", node=f"n-{index // 2}") for index in range(1, 6)))
+    cluster.add(gang("wants", 2, cpu=2, queue="mine"))
+    assert not cluster.cycle().evictions
+    assert not cluster.cycle().evictions
+    cluster.delete("runs")
+    # There is room for none of the gang yet, but it may take more now than it uses less.
+    assert len(cluster.cycle().evictions) == 3

@@ -198,6 +198,7 @@ class Accounts:
     def settle(self) -> None:
         """Bring the tree of queues and the promises (`inqueue`, `elastic`, `promised`) up to date."""
         self.settle_tree()
+        self.gone_nodes &= self.nodes.keys()
         for job in self.unsettled.values():
             self.contribute(job)
         self.unsettled.clear()

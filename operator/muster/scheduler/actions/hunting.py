@@ -33,7 +33,10 @@ class Hunters:
     def __init__(self, session: Session, action: str) -> None:
         self._session = session
         self._action = action
-        self._turns = TurnOrder(session, [job for job in session.candidates if is_starving(session, job)])
+        starving = [job for job in session.candidates if is_starving(session, job)]
+        # Those too whose queue may take nothing now: that changes when pods of theirs, or of others, leave.
+        session.hunted.update(job.key for job in starving)
+        self._turns = TurnOrder(session, starving)
         self._failed: set[object] = set()
 
     def queues(self) -> Iterator[QueueInfo]:
@@ -44,7 +47,6 @@ class Hunters:
     def jobs(self, queue: QueueInfo) -> Iterator[JobInfo]:
         """The queue's jobs in order, but for those that can't fare better than one that has failed."""
         while (job := self._turns.next_job(queue)) is not None:
-            self._session.hunted.add(job.key)
             if self._key(job) not in self._failed:
                 yield job
 
