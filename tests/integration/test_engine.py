@@ -12,7 +12,7 @@ from muster.kube.client import ApiClient
 from muster.kube.informer import Change, Informer
 from muster.kube.objects import Pod
 from muster.kube.resource import NODES, PODGROUPS, PODS, QUEUES
-from tests.integration.fault_proxy import Answer, FaultProxy, Hold, matching
+from tests.integration.fault_proxy import Answer, FaultProxy, Hold, Phase, Write, matching
 from tests.integration.gang_objects import GATE, Gangs, eventually
 from tests.integration.running_engine import RunningEngine, engine, gangs
 
@@ -297,3 +297,35 @@ async def test_a_queue_that_is_raised_lets_its_gang_through(engine: RunningEngin
     await gangs.wait_reason("pg", queue=gangs.queue_name)
     await gangs.api.patch(QUEUES, None, gangs.queue_name, {"spec": {"capability": {"cpu": "2"}}})
     await gangs.wait_bound(names)
+
+
+async def test_what_a_queue_uses_is_never_said_wrong_while_a_new_engine_begins(
+    engine: RunningEngine, gangs: Gangs, proxy: FaultProxy
+) -> None:
+    await gangs.node("n1", cpu="4")
+    await engine.start()
+    for name in ("a", "b"):
+        await gangs.gang(name, 2)
+        await gangs.wait_bound([f"{name}-0", f"{name}-1"])
+        await gangs.play(f"{name}-0", f"{name}-1")
+        await gangs.wait_phase(name, "Running")
+    await engine.idle()
+    assert await used_cpu(gangs) == "4"
+    await engine.kill()
+    await gangs.play("b-0", "b-1", phase="Succeeded")
+    said: list[object] = []
+
+    async def note(write: Write) -> None:
+        if write.phase is Phase.AFTER:
+            said.append(await used_cpu(gangs))
+
+    proxy.on_write(note, when=matching(path=f"/queues/{gangs.queue_name}"))
+    await engine.start()
+    await gangs.wait_phase("b", "Completed")
+    await engine.idle()
+    assert said == ["2"], "one write, and the right one"
+
+
+async def used_cpu(gangs: Gangs) -> object:
+    """What the queue's status says of cpu."""
+    return ((await gangs.read_queue()).status.allocated or {}).get("cpu")

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from muster.kube.objects import Pod
-from muster.kube.resource import PODS
+from muster.kube.resource import NODES, PODS
 from tests.integration.fault_proxy import (
     Answer,
     FaultProxy,
@@ -163,6 +163,65 @@ async def test_a_gang_that_loses_a_member_for_good_is_rolled_back_in_time(engine
     for name in successors:
         await gangs.pod(name, "pg")
     await gangs.wait_bound(successors)
+
+
+async def lose_a_node_while_it_is_bound_to(engine: RunningEngine, gangs: Gangs, proxy: FaultProxy) -> str:
+    """Have a gang of three on two nodes, one of which goes right before its first binding; return who was bound there.
+
+    The API server takes a binding to a node that is gone. Kubernetes deletes such pods later; nobody does here.
+    """
+    await gangs.node("n1", cpu="2")
+    lost = await gangs.node("n2", cpu="1")
+    await engine.start()
+    gone = asyncio.Event()
+
+    async def strike(write: Write) -> None:
+        if write.phase is Phase.BEFORE and lost.encode() in write.request.content and not gone.is_set():
+            gone.set()
+            await gangs.api.delete(NODES, None, lost)
+
+    proxy.on_write(strike, when=BINDING)
+    await gangs.gang("pg", 3)
+    await gangs.wait_bound(NAMES)
+    assert gone.is_set()
+    (stray,) = [name for name, node in (await gangs.bound()).items() if node == lost]
+
+    async def broken() -> bool:
+        return "muster.dev/broken-since" in (await gangs.read_group("pg")).metadata.annotations
+
+    await eventually(broken, "the gang counts as broken: its node is no more")
+    return stray
+
+
+async def test_a_gang_is_completed_when_a_node_vanished_while_it_was_bound(
+    engine: RunningEngine, gangs: Gangs, proxy: FaultProxy
+) -> None:
+    stray = await lose_a_node_while_it_is_bound_to(engine, gangs, proxy)
+    await gangs.api.delete(PODS, gangs.namespace, stray, grace_seconds=0)
+    await gangs.pod("pg-3", "pg")
+    node = await gangs.node("n3", cpu="1")
+    await gangs.wait_bound(["pg-3"])
+    assert await gangs.bound() == {
+        **{name: gangs.node_name("n1") for name in NAMES if name != stray},
+        "pg-3": node,
+    }
+
+    async def whole() -> bool:
+        return "muster.dev/broken-since" not in (await gangs.read_group("pg")).metadata.annotations
+
+    await eventually(whole, "the gang is whole again")
+
+
+async def test_a_gang_that_lost_a_node_while_it_was_bound_gives_the_others_back_in_time(
+    engine: RunningEngine, gangs: Gangs, proxy: FaultProxy
+) -> None:
+    await lose_a_node_while_it_is_bound_to(engine, gangs, proxy)
+    engine.clock.wind(61)
+
+    async def rolled_back() -> bool:
+        return await members(gangs) == {}
+
+    await eventually(rolled_back, "nothing is left of it, the pod on the lost node included")
 
 
 FAULTS = {

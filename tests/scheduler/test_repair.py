@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from muster.scheduler.specs import Phase, PodGroupSpec, TaskStatus
-from muster.testing import Cluster, bindings, evictions, gang, nodes, pod, pod_group, pods, resources
+from muster.testing import Cluster, bindings, evictions, gang, node, nodes, pod, pod_group, pods, resources
 from tests.scheduler.audit import audit
 
 
@@ -183,3 +183,57 @@ def test_the_reservation_of_a_gang_that_can_not_be_placed_ends_but_its_turn_stay
     assert job.phase is Phase.INQUEUE
     assert job.contribution.promised == resources()
     audit(cluster.cache)
+
+
+def test_a_member_on_a_node_that_was_deleted_is_lost_though_its_pod_still_runs() -> None:
+    cluster = running()
+    cluster.cache.remove_node("n-2")
+    outcome = cluster.cycle()
+    assert outcome.pod_groups["default/g"].broken_since == cluster.now
+    assert outcome.wake_at == cluster.now + 60
+    assert not cluster.cycle(seconds=59).evictions
+    assert evictions(cluster.cycle(seconds=1)) == {"g-w-0", "g-w-1", "g-w-2"}
+    audit(cluster.cache)
+
+
+def test_a_node_that_comes_back_in_time_ends_it() -> None:
+    cluster = running()
+    cluster.cache.remove_node("n-2")
+    cluster.cycle()
+    cluster.add(node("n-2", cpu=1))
+    assert cluster.cycle(seconds=59).pod_groups["default/g"].broken_since is None
+    assert not cluster.cycle(seconds=61).evictions
+    assert not cluster.cache.gone_nodes
+
+
+@pytest.mark.parametrize("minimum", [1, 2])
+def test_a_gang_that_keeps_its_minimum_on_other_nodes_is_whole(minimum: int) -> None:
+    cluster = running(minimum=minimum)
+    cluster.cache.remove_node("n-2")
+    assert cluster.cycle().wake_at is None
+    assert not cluster.cycle(seconds=61).evictions
+
+
+def test_a_gang_all_of_whose_nodes_were_deleted_holds_nothing_that_others_could_use() -> None:
+    cluster = running()
+    for name in ("n-0", "n-1", "n-2"):
+        cluster.cache.remove_node(name)
+    cluster.cycle()
+    assert not cluster.cycle(seconds=61).evictions
+
+
+def test_the_role_that_was_lost_with_a_node_breaks_the_gang_though_members_are_enough() -> None:
+    cluster = Cluster.of(nodes("n", 3, cpu=1), pod_group("g", 2, roles={"head": 1}))
+    cluster.add(pod("h", "g", role="head"), *pods("g", 2, role="worker"))
+    cluster.run()
+    cluster.cache.remove_node(cluster.placed()["h"])
+    assert cluster.cycle().pod_groups["default/g"].broken_since == cluster.now
+
+
+def test_a_deleted_node_is_forgotten_with_its_last_pod() -> None:
+    cluster = running()
+    cluster.cache.remove_node("n-2")
+    cluster.cycle()
+    cluster.delete(*(name for name, at in cluster.placed().items() if at == "n-2"))
+    cluster.cycle()
+    assert not cluster.cache.gone_nodes

@@ -45,6 +45,8 @@ class Accounts:
 
     def __init__(self) -> None:
         self.nodes: dict[str, NodeInfo] = {}
+        self.gone_nodes: set[str] = set()
+        """Nodes that were deleted while pods were on them, until those are deleted too."""
         self.tasks: dict[str, TaskInfo] = {}
         self.jobs: dict[str, JobInfo] = {}
         self.queues: dict[str, QueueInfo] = {name: QueueInfo(name) for name in IMPLICIT}
@@ -146,6 +148,8 @@ class Accounts:
         if task.job is not None:
             self.relief.queues.update(task.job.queue.lineage)
         self.relief.cluster = True
+        # A node may need fewer victims now, and a queue that uses less may take more.
+        self.relief.victims = True
 
     def _on_storage_changed(self) -> None:
         self.relief.storage = True

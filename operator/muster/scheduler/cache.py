@@ -55,6 +55,9 @@ class SchedulerCache(Accounts):
         self.relief.nodes[spec.name] = node
         self.relief.company |= self.neighbours.selections()
         self.relief.cluster = True
+        if spec.name in self.gone_nodes:
+            self.gone_nodes.discard(spec.name)
+            self._touch_jobs_on(node)
 
     def set_node_usage(self, name: str, usage: NodeUsage) -> None:
         """What a node really uses was read."""
@@ -68,7 +71,7 @@ class SchedulerCache(Accounts):
         return spec if known is None else dataclasses.replace(spec, usage=known)
 
     def remove_node(self, name: str) -> None:
-        """A node is gone. Pods that still name it keep their account until they go too."""
+        """A node is gone. Pods that still name it keep their account until they go too; their gangs have lost them."""
         node = self.nodes.get(name)
         if node is None or node.spec is None:
             return
@@ -81,7 +84,13 @@ class SchedulerCache(Accounts):
         for task in [task for task in node.tasks.values() if task.companion]:
             self.move(task, TaskStatus.PENDING, None)
             self._touch_task(task)
+        self.gone_nodes.add(name)
+        self._touch_jobs_on(node)
         self.drop_if_empty(node)
+
+    def _touch_jobs_on(self, node: NodeInfo) -> None:
+        for job in {task.job.key: task.job for task in node.tasks.values() if task.job is not None}.values():
+            self.touch(job)
 
     def _count_node(self, node: NodeInfo, *, known: bool) -> None:
         if node.spec is None:

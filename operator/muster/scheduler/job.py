@@ -7,6 +7,7 @@ is counted neither by minMember nor by the phase.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from muster.scheduler.outcome import PodGroupStatus
@@ -31,9 +32,10 @@ class JobInfo:
     `allocated` is what its charged tasks use, `gated` what those ask for that others hold back, `requested` what all
     its pods ask for; `version` counts changes of accounts.
 
-    `held_min` is the minimum that the gang met last: below it the gang is broken. `inqueue_since` is when it was
-    admitted, `reservation_expired` that it gave its reservation back (P7), `never` why it can't be placed at all,
-    `wait` since when it waits. `terms` is another object whenever what the gang asks for has changed.
+    `held_min` is the minimum that the gang met last: below it the gang is broken. `lost` are the members, by role, that
+    have a node which was deleted: they count as placed until they are deleted too, but not for this. `inqueue_since` is
+    when it was admitted, `reservation_expired` that it gave its reservation back (P7), `never` why it can't be placed
+    at all, `wait` since when it waits. `terms` is another object whenever what the gang asks for has changed.
     `wanting_nodes` are the shapes (by id) that more nodes would help, each with how many of its tasks fit as it is.
     """
 
@@ -49,6 +51,7 @@ class JobInfo:
         "held_min",
         "inqueue_since",
         "key",
+        "lost",
         "never",
         "parked",
         "pending",
@@ -102,6 +105,7 @@ class JobInfo:
         self.published: PodGroupStatus | None = None
         self.held_min = 0
         self.broken_since: float | None = None
+        self.lost: Counter[str] = Counter()
         self.inqueue_since: float | None = None
         self.reservation_expired = False
         self.never: Reason | None = None

@@ -7,6 +7,8 @@ evicted, by the gang itself, so that it can wait as a whole.
 
 from __future__ import annotations
 
+from collections import Counter
+
 from muster.scheduler.job import JobInfo
 from muster.scheduler.outcome import ROLLBACK
 from muster.scheduler.session import Session
@@ -19,13 +21,34 @@ def is_broken(job: JobInfo) -> bool:
     A gang whose minimum has risen was whole before and is not broken; nor is one with members that have succeeded,
     for it is ending, nor one without a minimum.
     """
-    if note_whole(job) or job.placed == 0:
+    lost = job.lost.total()
+    if note_whole(job) or job.placed == lost:
         job.held_min = job.min_member
         return False
     if job.spec is None or job.count(TaskStatus.SUCCEEDED):
         return False
-    there = job.ready + _ended(job)
-    return there < min(job.held_min, job.min_member) or (job.held_min >= job.min_member and job.ready >= job.min_member)
+    ready = job.ready - lost
+    there = ready + _ended(job)
+    return there < min(job.held_min, job.min_member) or (job.held_min >= job.min_member and ready >= job.min_member)
+
+
+def find_lost(session: Session, job: JobInfo) -> Counter[str]:
+    """Members, by role, on nodes that were deleted. Kubernetes deletes such pods, but may take minutes to notice."""
+    return Counter(
+        task.role
+        for name in session.cache.gone_nodes
+        for task in session.cache.nodes[name].tasks.values()
+        if task.job is job and task.status.placed and not task.companion
+    )
+
+
+def _is_whole(job: JobInfo) -> bool:
+    """Whether the gang has its minimum on nodes that exist."""
+    if not job.lost:
+        return job.is_ready()
+    if job.ready - job.lost.total() < job.min_member:
+        return False
+    return all(job.placed_of(role) - job.lost[role] >= least for role, least in job.role_minimums())
 
 
 def _ended(job: JobInfo) -> int:
@@ -40,7 +63,7 @@ def _ended(job: JobInfo) -> int:
 
 def note_whole(job: JobInfo) -> bool:
     """Whether the gang has its minimum; if so that is what it must not fall below from now on."""
-    if not job.is_ready():
+    if not _is_whole(job):
         return False
     job.held_min = job.min_member
     forget_when_confirmed(job)
@@ -55,6 +78,7 @@ def forget_when_confirmed(job: JobInfo) -> None:
 
 def watch_over(session: Session, job: JobInfo) -> None:
     """Note since when a gang is broken, and take it down when its time is up."""
+    job.lost = find_lost(session, job)
     if not is_broken(job):
         forget_when_confirmed(job)
         return
@@ -104,7 +128,7 @@ def _at_most_now(session: Session, since: float | None) -> float:
 def next_deadline(session: Session, job: JobInfo) -> float | None:
     """When the job needs a cycle although nothing changes."""
     deadlines = []
-    if job.broken_since is not None and not job.is_ready():
+    if job.broken_since is not None and not _is_whole(job):
         # A gang that is ready again waits for the confirmation of its bindings, and what becomes of them is an event.
         deadlines.append(job.broken_since + session.configuration.gang_repair_timeout)
     if (
