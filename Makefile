@@ -3,6 +3,8 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+PIP    := $(BIN)/pip --quiet --disable-pip-version-check
+BEGUN  := $(VENV)/.begun
 STAMP  := $(VENV)/.installed
 
 # Where the end-to-end tests run: `kind` (made by the harness) or `current` (the cluster that KUBECONFIG names).
@@ -13,21 +15,30 @@ PARALLEL ?= 2
 KEEP ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check unit integration e2e lint types imports format image wheels cluster-up cluster-down crds lock clean
+.PHONY: help demo supplies test check unit integration e2e lint types imports format image wheels cluster-up cluster-down crds lock clean
 
 help: ## this list
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
-$(STAMP): requirements-dev.txt pyproject.toml
+# What the local cluster is built with comes first and is small: the rest is installed while that builds.
+$(BEGUN): requirements-dev.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Muster needs Python 3.11 or later; PYTHON=/path/to/python3.11 make … chooses one"; exit 1; }
 	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || { echo "Python's venv module is missing: apt-get install python3-venv"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile -r requirements-dev.txt
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	$(PIP) install -c requirements-dev.txt rich hatchling
 	@touch $@
 
-demo: $(STAMP) ## a local cluster, Muster in it, and a RayJob that runs as a gang
+$(STAMP): $(BEGUN) requirements-dev.txt pyproject.toml
+	$(PIP) install --no-compile -r requirements-dev.txt
+	$(PIP) install --no-deps --no-build-isolation --editable .
+	@touch $@
+
+demo: ## a local cluster, Muster in it, and a RayJob that runs as a gang
+	@$(MAKE) --no-print-directory --jobs=2 $(STAMP) supplies
 	$(BIN)/python -m tests.demo $(if $(KEEP),--keep)
+
+supplies: $(BEGUN)
+	@$(BIN)/python -m tests.cluster.node supplies
 
 test: check integration e2e ## all tests
 

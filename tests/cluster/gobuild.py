@@ -21,15 +21,19 @@ ENVIRONMENT = {"CGO_ENABLED": "0", "GOWORK": "off"}
 _COMPILER = {"GOGC": "400", "GOMEMLIMIT": "1GiB"}
 
 _LINK = " ".join(["-s -w", *(f"-X {variable}={value}" for variable, value in sorted(stamps().items()))])
-# Much of what is compiled is command line tools and generated code that runs once, if at all: functions of it are not
-# inlined, which is a fifth of a compiler's work. What the API server, etcd and the client do all the time is not here.
+# Much of what is compiled is command line tools and generated code that runs once, if at all, or that calls more than
+# it computes: functions of it are not inlined, which is a fifth of a compiler's work. What the API server, etcd and the
+# client compute all the time is not here.
 _SELDOM_RUN = (
     *("k8s.io/kubernetes/cmd/...", "k8s.io/kubernetes/pkg/generated/...", "k8s.io/kubernetes/pkg/kubelet/..."),
     *("k8s.io/kubernetes/pkg/controller/...", "k8s.io/kubernetes/pkg/volume/...", "k8s.io/kubernetes/pkg/proxy/..."),
     *("k8s.io/client-go/applyconfigurations/...", "k8s.io/client-go/informers/...", "k8s.io/client-go/listers/..."),
     *("k8s.io/client-go/kubernetes/...", "k8s.io/kubectl/...", "k8s.io/cli-runtime/...", "k8s.io/cri-api/..."),
     *("k8s.io/kubelet/...", "sigs.k8s.io/kustomize/...", "sigs.k8s.io/kind/...", "sigs.k8s.io/cri-tools/..."),
-    *("github.com/google/gnostic-models/...", "github.com/google/cadvisor/...", "go.opentelemetry.io/otel/semconv/..."),
+    *("k8s.io/kubernetes/pkg/apis/...", "k8s.io/kubernetes/pkg/registry/...", "k8s.io/kubernetes/pkg/scheduler/..."),
+    *("k8s.io/api/...", "k8s.io/apiextensions-apiserver/pkg/apis/...", "github.com/google/cel-go/..."),
+    *("github.com/google/gnostic-models/...", "github.com/google/cadvisor/...", "go.opentelemetry.io/otel/..."),
+    *("github.com/antlr4-go/...", "github.com/quic-go/...", "github.com/coredns/..."),
 )
 # The linker drops what debuggers need: so the compiler need not write it, which is a tenth of its work.
 _BUILD = (

@@ -1,32 +1,59 @@
-"""Makes Muster's image, or the wheels for it: `python -m tests.cluster.node image|wheels`."""
+"""Makes what the local cluster needs: `python -m tests.cluster.node image|wheels|supplies`.
+
+`image` is Muster's, `wheels` are those for it; `supplies` are the programs and images of a cluster, built before they
+are asked for. Needs nothing but rich and, for a wheel, hatchling.
+"""
 
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
+from types import FrameType
 
 from tests.cluster.cache import Cache
 from tests.cluster.node.muster_image import build_image, prepare_wheels
-from tests.cluster.node.requirements import images_are_public
+from tests.cluster.node.requirements import images_are_public, missing_for_node_level
 from tests.cluster.node.supply import make_supply
-from tests.cluster.prerequisites import PrerequisiteError
+from tests.cluster.prerequisites import PrerequisiteError, require
 from tests.cluster.process import CommandFailedError
 from tests.cluster.progress import Steps
 
 
 def main() -> int:
-    """Run one command; 0 when it succeeded, and the image's tag or the wheels' folder on standard output."""
+    """Run one command; 0 when it succeeded, and the image's tag or the wheels' folder on standard output.
+
+    A terminated one takes back what it has done, as an interrupted one does.
+    """
     parser = argparse.ArgumentParser(prog="python -m tests.cluster.node", description=__doc__)
-    parser.add_argument("what", choices=("image", "wheels"))
+    parser.add_argument("what", choices=("image", "wheels", "supplies"))
     what = parser.parse_args().what
     steps = Steps()
     cache = Cache(steps=steps)
     try:
-        print(prepare_wheels(cache, steps) if what == "wheels" else make_image(cache, steps))
+        if what == "supplies":
+            make_supplies(cache, steps)
+        else:
+            print(prepare_wheels(cache, steps) if what == "wheels" else make_image(cache, steps))
     except (PrerequisiteError, CommandFailedError, TimeoutError) as error:
         print(error, file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        return 130
     return 0
+
+
+def make_supplies(cache: Cache, steps: Steps) -> None:
+    """Build all that a local cluster is made of, the first time; nothing happens where images are pulled."""
+    supply = make_supply(cache, steps, public=False)
+    if supply.is_prepared() or images_are_public():
+        return
+    require(missing_for_node_level())
+    try:
+        supply.start_engine()
+        supply.prepare_cluster()
+    finally:
+        supply.stop_engine()
 
 
 def make_image(cache: Cache, steps: Steps) -> str:
@@ -39,5 +66,10 @@ def make_image(cache: Cache, steps: Steps) -> str:
         supply.stop_engine()
 
 
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, _interrupt)
     sys.exit(main())

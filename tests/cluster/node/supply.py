@@ -14,6 +14,8 @@ from tests.cluster.node.own_engine import OwnEngine
 from tests.cluster.node.requirements import install_packages
 from tests.cluster.progress import Steps
 
+_PROGRAMS = (*node_image.ALL_PROGRAMS, "kind")
+
 
 class Supply(Protocol):
     """An engine and the names of the images for it.
@@ -32,6 +34,9 @@ class Supply(Protocol):
 
     def start_engine(self) -> None:
         """Make the engine answer."""
+
+    def is_prepared(self) -> bool:
+        """Tell whether what takes minutes the first time has been built."""
 
     def prepare_cluster(self) -> None:
         """Have everything at hand that a cluster is made of; the engine runs then."""
@@ -61,6 +66,10 @@ class PublicSupply:
 
     def start_engine(self) -> None:
         """Nothing: it runs."""
+
+    def is_prepared(self) -> bool:
+        """Nothing is built."""
+        return True
 
     def prepare_cluster(self) -> None:
         """Pull Ray's image once, rather than on each worker; kind pulls its own."""
@@ -96,14 +105,16 @@ class BuiltSupply:
         install_packages(self._steps)
         self._engine.start()
 
+    def is_prepared(self) -> bool:
+        """The programs have been: all else takes a fraction of their time."""
+        return is_built(_PROGRAMS, cache=self._cache)
+
     def prepare_cluster(self) -> None:
         """Build the images that the cache lacks, the Go programs at the same time, and load the node image."""
         install_packages(self._steps)
-        programs = [*node_image.ALL_PROGRAMS, "kind"]
         with ThreadPoolExecutor(1) as beside:
-            first_time = not is_built(programs, cache=self._cache)
-            ray_archive = beside.submit(self._prepare_without_programs, first_time)
-            go_binaries(programs, cache=self._cache, steps=self._steps)
+            ray_archive = beside.submit(self._prepare_without_programs, not self.is_prepared())
+            go_binaries(_PROGRAMS, cache=self._cache, steps=self._steps)
             self.ray_archive = ray_archive.result()
         node = node_image.node_image(self._cache, self._steps)
         self._load(node_image.TAG, node)
