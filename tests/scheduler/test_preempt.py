@@ -18,6 +18,7 @@ from muster.testing import (
     companion,
     configuration,
     evictions,
+    gang,
     nodes,
     pod,
     pod_group,
@@ -422,3 +423,10 @@ def test_a_cycle_after_an_eviction_changes_nothing_by_itself() -> None:
     second = cluster.cycle()
     assert second.pipelined == first.pipelined
     assert (second.bindings, second.evictions, second.pods, second.pod_groups) == ((), (), {}, {})
+
+
+@pytest.mark.parametrize("action", ["preempt", "gangpreempt", "gangreclaim"])
+def test_free_room_is_left_to_allocate_where_that_comes_after_the_hunt(action: str) -> None:
+    cluster = Cluster.of(nodes("n", 1, cpu=4), gang("g", 2))
+    cluster.configuration = configuration(f"enqueue, {action}, allocate", ["priority", "gang"], ["predicates"])
+    assert len(cluster.cycle().bindings) == 2

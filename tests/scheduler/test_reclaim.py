@@ -155,3 +155,23 @@ def test_a_gang_that_failed_is_asked_again_when_pods_that_it_may_take_begin_to_r
     for index in range(4):
         cluster.change_pod(f"a-w-{index}", status=TaskStatus.RUNNING)
     assert evictions(cluster.cycle()) == {"a-w-3"}
+
+
+def test_free_room_is_left_to_allocate_where_that_comes_later() -> None:
+    """A promise of room that is there already would keep the gang from being bound, in every cycle anew."""
+    cluster = two_queues(running("a", 2, queue="q1"), waiting("b", 2, queue="q2"))
+    cluster.configuration = configuration("enqueue, reclaim, allocate", ["priority", "gang"], ["proportion"])
+    outcome = cluster.cycle()
+    assert not outcome.evictions
+    assert bindings(outcome) == {"b-w-0": "n-0", "b-w-1": "n-0"}
+
+
+def test_free_room_that_allocate_is_left_is_kept_from_the_jobs_behind_until_then() -> None:
+    cluster = two_queues(
+        running("a", 3, queue="q1"), waiting("first", 1, queue="q2"), waiting("second", 1, queue="q2"), cpu=4
+    )
+    cluster.configuration = configuration("enqueue, reclaim, allocate", ["priority", "gang"], ["proportion"])
+    outcome = cluster.cycle()
+    assert bindings(outcome) == {"first-w-0": "n-0"}
+    assert evictions(outcome) == {"a-w-2"}
+    assert pipelined(outcome) == {"second-w-0": "n-0"}

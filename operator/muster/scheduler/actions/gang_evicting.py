@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from muster.scheduler.actions.hunting import Hunters, decide, hunting_tasks, is_content
+from muster.scheduler.actions.hunting import Hunters, hunting_tasks, is_content
 from muster.scheduler.bundles import Bundle, bundles_of, keep_allowed
 from muster.scheduler.gang_hunt import allowed_tasks, clear_room, place_with_room
 from muster.scheduler.nominations import promise_free_room
@@ -30,7 +30,7 @@ def make_room_for_gang(
     if statement is None:
         hunters.failed(job)
         return
-    decide(session, job, statement)
+    hunters.decide(job, statement)
     hunters.succeeded(job)
 
 

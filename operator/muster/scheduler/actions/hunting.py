@@ -38,11 +38,27 @@ class Hunters:
         session.hunted.update(job.key for job in starving)
         self._turns = TurnOrder(session, starving)
         self._failed: set[object] = set()
+        actions = session.configuration.actions
+        self._allocate_follows = "allocate" in actions[actions.index(action) :]
+        self._for_allocate: list[Statement] = []
 
     def queues(self) -> Iterator[QueueInfo]:
         """Each queue once, in order."""
         while (queue := self._turns.next_queue()) is not None:
             yield queue
+        for statement in reversed(self._for_allocate):
+            statement.discard()
+
+    def decide(self, job: JobInfo, statement: Statement) -> None:
+        """Send the evictions and keep the room for the job.
+
+        Room that is there without any eviction is only kept from the jobs behind it until the action ends: where
+        allocate still runs in this cycle it binds the job there, and a promise would keep it from doing so for ever.
+        """
+        if statement.evictions or not self._allocate_follows:
+            decide(self._session, job, statement)
+        else:
+            self._for_allocate.append(statement)
 
     def jobs(self, queue: QueueInfo) -> Iterator[JobInfo]:
         """The queue's jobs in order, but for those that can't fare better than one that has failed."""

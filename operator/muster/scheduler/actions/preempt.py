@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from muster.scheduler.actions.hunting import Hunters, decide, hunt_for_gang, hunting_tasks, is_content
+from muster.scheduler.actions.hunting import Hunters, hunt_for_gang, hunting_tasks, is_content
 from muster.scheduler.hunt import Hunt, Suits
 from muster.scheduler.topology_aware import CarefulHunt, Sampling
 from muster.scheduler.victims import PREEMPTABLE, Pool, pool_of
@@ -31,13 +31,13 @@ def preempt(session: Session) -> None:
         starving = []
         for job in hunters.jobs(queue):
             starving.append(job)
-            if _between_jobs(session, hunt, job):
+            if _between_jobs(hunters, hunt, job):
                 hunters.succeeded(job)
             else:
                 hunters.failed(job)
         inside = _hunt(session, pool, _of_the_same_job)
         for job in starving:
-            _inside_the_job(session, inside, job)
+            _inside_the_job(hunters, inside, job)
 
 
 def _hunt(session: Session, pool: Pool, suits: Suits) -> Hunt:
@@ -69,16 +69,17 @@ def _may_preempt(task: TaskInfo) -> bool:
     return not task.spec.preemption_policy_never
 
 
-def _between_jobs(session: Session, hunt: Hunt, job: JobInfo) -> bool:
-    statement = session.statement()
+def _between_jobs(hunters: Hunters, hunt: Hunt, job: JobInfo) -> bool:
+    statement = hunt.session.statement()
     if hunt_for_gang(hunt, job, statement, applies=_may_preempt) and len(statement):
-        decide(session, job, statement)
+        hunters.decide(job, statement)
         return True
     statement.discard()
     return False
 
 
-def _inside_the_job(session: Session, hunt: Hunt, job: JobInfo) -> None:
+def _inside_the_job(hunters: Hunters, hunt: Hunt, job: JobInfo) -> None:
+    session = hunt.session
     hunt.begin()
     for task in hunting_tasks(session, job):
         statement = session.statement()
@@ -87,4 +88,4 @@ def _inside_the_job(session: Session, hunt: Hunt, job: JobInfo) -> None:
         if not found:
             statement.discard()
             return
-        decide(session, job, statement)
+        hunters.decide(job, statement)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from muster.scheduler.actions.hunting import Hunters, decide, hunt_for_gang
+from muster.scheduler.actions.hunting import Hunters, hunt_for_gang
 from muster.scheduler.hunt import Hunt
 from muster.scheduler.victims import RECLAIMABLE, pool_of
 
@@ -30,7 +30,7 @@ def reclaim(session: Session) -> None:
         for job in hunters.jobs(queue):
             statement = session.statement()
             if hunt_for_gang(hunt, job, statement, applies=lambda task: _may_reclaim(session, task)) and len(statement):
-                decide(session, job, statement)
+                hunters.decide(job, statement)
                 hunters.succeeded(job)
             else:
                 statement.discard()
