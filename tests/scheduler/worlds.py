@@ -14,6 +14,7 @@ from muster.scheduler.specs import Phase, PodGroupSpec, PriorityClassSpec, Queue
 from muster.testing import EPOCH, Cluster, Spec, companion, configuration, dated, node, pod, pod_group, queue, resources
 from muster.testing_company import constraints, far, near, ports, rather, spread
 
+_TREE = {"name": "capacity", "enableHierarchy": True}
 CONFIGURATIONS = (
     DEFAULT,
     configuration("enqueue, allocate, backfill", ["priority", "gang"], ["predicates", "proportion", "nodeorder"]),
@@ -21,9 +22,7 @@ CONFIGURATIONS = (
     configuration("enqueue, allocate", ["drf"], ["proportion", "nodeorder"]),
     configuration("enqueue, allocate, backfill", ["priority", "gang"], ["predicates", "capacity"]),
     configuration("allocate", ["gang", {"name": "drf", "enableHierarchy": True}], ["predicates"]),
-    configuration(
-        "enqueue, allocate", ["gang"], ["predicates", {"name": "capacity", "enableHierarchy": True}, "nodeorder"]
-    ),
+    configuration("enqueue, allocate", ["gang"], ["predicates", _TREE, "nodeorder"]),
 )
 _FAIR = ["drf", "predicates", "proportion", "nodeorder"]
 EVICTING = (
@@ -32,6 +31,8 @@ EVICTING = (
     configuration("allocate, preempt, backfill", ["priority", "gang"], ["predicates"]),
     configuration("preempt, reclaim, allocate", ["drf", "priority"], ["predicates", "proportion"]),
     configuration("enqueue, allocate, gangpreempt, gangreclaim", ["priority", "gang", "conformance"], _FAIR),
+    configuration("enqueue, allocate, reclaim, preempt", ["priority", "gang"], ["predicates", _TREE]),
+    configuration("allocate, gangreclaim, reclaim", ["gang"], ["drf", "predicates", "capacity"]),
     load_configuration(
         {
             "actions": "enqueue, allocate, preempt",
@@ -203,7 +204,8 @@ def worlds(draw: st.DrawFn, configurations: tuple[SchedulerConfiguration, ...] =
 def crowded_worlds(draw: st.DrawFn, configurations: tuple[SchedulerConfiguration, ...] = EVICTING) -> World:
     """Nodes full of pods that run, and gangs that want to take their place."""
     names = ["default", "q1", "q2"]
-    specs: list[Spec] = [queue(name, draw(st.integers(1, 3))) for name in names[1:]]
+    due = st.none() | st.builds(resources, st.integers(1, 4))
+    specs: list[Spec] = [queue(name, draw(st.integers(1, 3)), deserved=draw(due)) for name in names[1:]]
     specs += [PriorityClassSpec(name, value) for name, value in PRIORITIES.items()]
     free = {f"n{index}": draw(st.integers(2, 4)) for index in range(draw(st.integers(1, 3)))}
     specs += [node(name, cpu) for name, cpu in free.items()]
