@@ -136,6 +136,20 @@ def test_inside_a_gang_priority_then_the_number_in_the_name_decide() -> None:
     assert set(bindings(cluster.cycle())) == {"g-w-9", "g-w-0"}
 
 
+@pytest.mark.parametrize(
+    ("names", "first"),
+    [
+        pytest.param(["head", "g-w-1", "g-w-0"], ["head", "g-w-0"], id="the older goes before the numbered"),
+        pytest.param(["g-w-1", "g-w-0", "head"], ["g-w-0", "g-w-1"], id="the younger goes after them"),
+        pytest.param(["g-w-3", "head", "g-w-4"], ["g-w-3", "head"], id="in between"),
+        pytest.param(["g-b", "g-a", "g-w"], ["g-a", "g-b"], id="without any number by age alone"),
+    ],
+)
+def test_a_member_without_a_number_in_its_name_takes_the_place_of_its_age(names: list[str], first: list[str]) -> None:
+    members = [pod(name, "g") for name in names]
+    assert set(bindings(Cluster.of(node("n", cpu=2), pod_group("g", 1), members).cycle())) == set(first)
+
+
 def test_members_above_the_minimum_take_turns_with_other_gangs() -> None:
     cluster = Cluster.of(nodes("n", 1, cpu=4), gang("a", 4, min_member=1), gang("b", 4, min_member=1))
     assert members(cluster.cycle()) == {"a": 2, "b": 2}

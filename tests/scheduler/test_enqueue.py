@@ -149,3 +149,10 @@ def test_a_podgroup_without_minimum_and_pods_is_completed_and_reserves_nothing(l
     cluster.cycle()
     assert cluster.phase("g") is Phase.COMPLETED
     assert cluster.cache.promised.is_empty()
+
+
+@pytest.mark.parametrize("phase", [Phase.INQUEUE, Phase.RUNNING])
+def test_a_podgroup_that_has_become_empty_reserves_nothing_from_the_first_cycle_on(phase: Phase) -> None:
+    empty = pod_group("empty", 0, min_resources=resources(9), phase=phase)
+    cluster = Cluster.of(node("n", cpu=10), empty, gang("g", 10, 1))
+    assert len(cluster.cycle().bindings) == 10

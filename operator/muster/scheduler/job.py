@@ -296,7 +296,8 @@ class JobInfo:
         """What the job adds to its queue's and the cluster's promises (reference: proportion, overcommit)."""
         minimum = self.min_resources
         elastic = self.allocated.exceeded(minimum or _NOTHING).without_pods()
-        if minimum is None or self.reservation_expired or self.never is not None:
+        empty = not self.min_member and not self.tasks
+        if minimum is None or empty or self.reservation_expired or self.never is not None:
             return Contribution(_NOTHING, _NOTHING, elastic)
         rest = minimum.exceeded(self.allocated).exceeded(self.gated)
         if self.phase is Phase.INQUEUE:

@@ -8,6 +8,7 @@ What a cycle learns about a gang that it can't place (`findings`) becomes the ga
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from muster.scheduler.explain import survey_nodes
@@ -20,6 +21,7 @@ from muster.scheduler.reasons import Reason
 from muster.scheduler.resources import Resources
 from muster.scheduler.specs import Phase, TaskStatus
 from muster.scheduler.statement import Statement
+from muster.scheduler.task import numbered_by_age
 
 if TYPE_CHECKING:
     from muster.scheduler.cache import SchedulerCache
@@ -180,7 +182,11 @@ class Session:
 
     def sort_tasks(self, tasks: Iterable[TaskInfo]) -> list[TaskInfo]:
         """Tasks of a job, the first to be placed first."""
-        return sorted(tasks, key=lambda task: self.framework.task_key(self, task))
+        keyed = sorted([(self.framework.task_key(self, task), task) for task in tasks], key=lambda entry: entry[0])
+        if len({task.order[0] for _, task in keyed}) < 2:
+            return [task for _, task in keyed]
+        ranks = groupby(keyed, key=lambda entry: entry[0][:-1])
+        return [task for _, rank in ranks for task in numbered_by_age([task for _, task in rank])]
 
     def job_ready(self, job: JobInfo) -> bool:
         """Whether the gang has its nodes: P1 holds whatever plugins are configured."""

@@ -7,6 +7,8 @@ share feasible nodes and scores, and a gang is known by the shapes of its tasks.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from heapq import merge
 from typing import TYPE_CHECKING
 
 from muster.scheduler.constraints import PodConstraints
@@ -156,3 +158,13 @@ def default_order(spec: TaskSpec) -> tuple[int, int, float, str, str]:
     match = _INDEXED_NAME.match(spec.name)
     index = (0, int(match.group(1))) if match else (1, 0)
     return (*index, spec.creation, spec.uid, spec.name)
+
+
+def numbered_by_age(tasks: Sequence[TaskInfo]) -> list[TaskInfo]:
+    """Tasks in the default order, but those without a number among those with one, as their ages are.
+
+    Volcano compares a numbered task with any other by age. That alone is no order, since numbers and ages may disagree:
+    here both kinds keep their own order, and whichever is next and older goes first.
+    """
+    kinds = ([task for task in tasks if task.order[0] == kind] for kind in (0, 1))
+    return list(merge(*kinds, key=lambda task: (task.spec.creation, task.spec.uid, task.spec.name)))
