@@ -87,7 +87,7 @@ def test_inside_a_gang_nobody_leaves_for_a_member_that_finds_no_place_even_so() 
 def test_nodes_that_were_tried_first_and_did_not_do_lose_nobody() -> None:
     """volcano#5067: only the pods of the node that is used in the end are evicted."""
     specs: list[Specs] = [low("a", 2, at="n-0"), low("b", 1, at="n-1", cpu=4)]
-    cluster = Cluster.of(nodes("n", 2, cpu=4), CLASSES, specs, high("g", 1, cpu=4), configuration=PREEMPT)
+    cluster = Cluster.of(nodes("n", 2, cpu=4), CLASSES, *specs, high("g", 1, cpu=4), configuration=PREEMPT)
     cluster.add(pod("fixed", node="n-0", cpu=1, ours=False))
     assert evictions(cluster.cycle()) == {"b-w-0"}
 
