@@ -24,33 +24,33 @@ PROFILE = settings(deadline=None, max_examples=60, suppress_health_check=[Health
 DIMENSIONS = ("cpu", "memory")
 
 
-def left_to(queue: QueueInfo, dimension: str, cache: SchedulerCache) -> int | None:
+def left_to(level: QueueInfo, dimension: str, cache: SchedulerCache) -> int | None:
     """What the queue may use at most, None without a limit: worked out from the specs alone, from the root down."""
-    assert queue.spec is not None
-    own = queue.spec.capability.get(dimension) or None
-    if queue.name == ROOT:
+    assert level.spec is not None
+    own = level.spec.capability.get(dimension) or None
+    if level.name == ROOT:
         return own
-    above = left_to(queue.above[0], dimension, cache)
+    above = left_to(level.above[0], dimension, cache)
     if above is None:
         return own
-    beside = [each for each in cache.queues.values() if each.above[:1] == queue.above[:1] and each is not queue]
-    above = max(0, above - sum(each.guarantee.get(dimension) for each in (queue, *beside)))
-    above += queue.guarantee.get(dimension)
+    beside = [each for each in cache.queues.values() if each.above[:1] == level.above[:1] and each is not level]
+    above = max(0, above - sum(each.guarantee.get(dimension) for each in (level, *beside)))
+    above += level.guarantee.get(dimension)
     return above if own is None else min(own, above)
 
 
 def assert_no_level_is_exceeded(cluster: Cluster, outcome: Outcome) -> None:
     cache = cluster.cache
     for leaf in {cache.jobs[each.job].queue.name: cache.jobs[each.job].queue for each in outcome.bindings}.values():
-        for queue in (leaf, *leaf.above):
-            below = [each for each in cache.queues.values() if each is queue or queue in each.above]
+        for level in (leaf, *leaf.above):
+            below = [each for each in cache.queues.values() if each is level or level in each.above]
             given = [cache.tasks[each.task_uid] for each in outcome.bindings if cache.jobs[each.job].queue in below]
             there = (task for task in all_tasks(cache) if task.status.charged and task.job is not None)
             used = requests(task for task in there if task.job is not None and task.job.queue in below)
             for dimension in DIMENSIONS:
-                most = left_to(queue, dimension, cache)
+                most = left_to(level, dimension, cache)
                 asked = any(task.request.get(dimension) for task in given)
-                assert most is None or not asked or used.get(dimension) <= most, (queue.name, dimension)
+                assert most is None or not asked or used.get(dimension) <= most, (level.name, dimension)
 
 
 @st.composite
