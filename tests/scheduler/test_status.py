@@ -10,7 +10,7 @@ import pytest
 from muster.scheduler.constraints import PodConstraints, Taint
 from muster.scheduler.outcome import Outcome
 from muster.scheduler.reasons import Code, Reason, ReasonClass, Wake, describe, dominant
-from muster.scheduler.specs import Condition, Phase, TaskStatus
+from muster.scheduler.specs import Condition, Phase, QueueState, TaskStatus
 from muster.testing import EPOCH, Cluster, Spec, gang, node, nodes, pod, pod_group, pods, queue, resources
 
 GONE, RUN, OUT, BAD = TaskStatus.RELEASING, TaskStatus.RUNNING, TaskStatus.SUCCEEDED, TaskStatus.FAILED
@@ -209,6 +209,31 @@ def test_every_wait_has_one_reason_with_numbers(specs: list[Spec], reason_class:
     assert reason.reason_class.value == reason_class
     assert reason.code is code
     assert re.search(words, describe(reason)), describe(reason)
+
+
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [("closing", Code.QUEUE_CLOSED), ("none", Code.QUEUE_MISSING), ("inner", Code.QUEUE_NOT_LEAF)],
+)
+def test_an_extra_member_of_a_running_gang_waits_for_its_queue_and_says_so(name: str, code: Code) -> None:
+    queues = [queue("closing", state=QueueState.CLOSING), queue("inner"), queue("below", parent="inner")]
+    group = pod_group("g", 1, queue=name, phase=Phase.RUNNING)
+    cluster = Cluster.of(nodes("n", 1), queues, group, pods("g", 1, node="n-0"), pods("g", 1, first=1))
+    assert not cluster.cycle().bindings
+    reason = cluster.cache.jobs["default/g"].reason
+    assert reason is not None
+    assert reason.code is code
+    assert cluster.phase("g") is Phase.RUNNING
+
+
+@pytest.mark.parametrize("least", [0, 1])
+@pytest.mark.parametrize("phase", [Phase.PENDING, Phase.INQUEUE, Phase.COMPLETED])
+def test_an_empty_podgroup_whose_queue_is_missing_stays_what_it_is(least: int, phase: Phase) -> None:
+    cluster = Cluster.of(nodes("n", 1), pod_group("g", least, queue="none", phase=phase))
+    cluster.cycle()
+    assert cluster.phase("g") is phase
+    reason = cluster.cache.jobs["default/g"].reason
+    assert (reason.code if reason else None) is (None if phase is Phase.COMPLETED else Code.QUEUE_MISSING)
 
 
 def test_who_leaves_does_not_make_the_gang_larger() -> None:

@@ -31,9 +31,14 @@ def waits(job: JobInfo) -> bool:
     """Whether the gang, or an extra member of it, still wants a place."""
     if job.phase is Phase.COMPLETED and not job.pending:
         return False
-    if job.pending or job.companions_pending():
+    if job.pending or job.companions_pending() or _queue_is_missing(job):
         return True
     return not job.is_ready() and not _only_leaving(job)
+
+
+def _queue_is_missing(job: JobInfo) -> bool:
+    """A PodGroup of which nothing is known but that its queue does not exist: it is not done, whatever its minimum."""
+    return job.spec is not None and job.queue.spec is None and not job.tasks
 
 
 def find_reason(session: Session, job: JobInfo) -> Reason | None:
@@ -41,9 +46,8 @@ def find_reason(session: Session, job: JobInfo) -> Reason | None:
     if not waits(job):
         return None
     findings = list(session.findings.get(job.key, ()))
-    if not job.is_ready():
-        obstacle = obstacle_to_placement(job)
-        findings += [obstacle] if obstacle else []
+    obstacle = obstacle_to_placement(job)
+    findings += [obstacle] if obstacle else []
     never = impossible(session, job)
     _note_never(session, job, never)
     findings += [never] if never else []
@@ -72,6 +76,8 @@ def next_phase(job: JobInfo, *, unschedulable: bool) -> Phase:
     alive = job.count(TaskStatus.PENDING) + job.placed
     if job.phase is Phase.COMPLETED and not alive:
         return Phase.COMPLETED
+    if _queue_is_missing(job):
+        return job.phase
     if running and unschedulable:
         return Phase.UNKNOWN
     scheduled = running + job.count(TaskStatus.BOUND) + finished + _leaving(job)
