@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from muster.engine.amounts import TranslationError
-from muster.engine.pod_requests import pod_requests
+from muster.engine.pod_requests import assumed_requests, pod_requests
 from muster.kube.objects import PodSpec
 
 GI = 1024**3
@@ -87,3 +87,27 @@ def test_what_is_no_amount_is_refused_by_its_field(given: PodSpec, path: str) ->
     with pytest.raises(TranslationError) as caught:
         pod_requests(given)
     assert caught.value.path == path
+
+
+MI = 1024**2
+
+
+@pytest.mark.parametrize(
+    ("pod", "assumed"),
+    [
+        pytest.param(spec([container()]), (100, 200 * MI), id="nothing is asked for"),
+        pytest.param(spec([container(), container()]), (200, 400 * MI), id="two containers"),
+        pytest.param(spec([container({"cpu": "2"})]), (0, 200 * MI), id="no memory"),
+        pytest.param(spec([container({"cpu": "0", "memory": "0"})]), (0, 0), id="zero is said"),
+        pytest.param(spec([container(limits={"cpu": "1", "memory": "1Gi"})]), (0, 0), id="limits"),
+        pytest.param(
+            spec([container({"cpu": "1", "memory": "1Gi"})], [container()]), (0, 0), id="a small init container"
+        ),
+        pytest.param(
+            spec([container({"cpu": "1", "memory": "1Gi"})], [container(sidecar=True)]), (100, 200 * MI), id="a sidecar"
+        ),
+    ],
+)
+def test_scores_take_containers_that_ask_for_nothing_to_use_a_little(pod: PodSpec, assumed: tuple[int, int]) -> None:
+    """kube-scheduler: 100m of CPU and 200Mi of memory."""
+    assert assumed_requests(pod) == assumed

@@ -151,6 +151,7 @@ def test_constraints_are_translated_whole() -> None:
         ),
         preferred=(PreferredTerm(5, SelectorTerm(labels=(Requirement("ssd", Operator.EXISTS),))),),
         tolerations=(Toleration(operator="Exists"), Toleration("gpu", "Equal", "yes", "NoSchedule")),
+        assumed=(0, 200 * 1024**2),
     )
 
 

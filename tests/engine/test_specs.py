@@ -138,7 +138,8 @@ def test_a_companion_is_what_its_pod_will_ask_for() -> None:
     spec = {"containers": [{"resources": {"limits": {"cpu": "50m"}}}], "nodeSelector": {"a": "b"}}
     given = pod_group({}, companions=json.dumps([{"role": "submittergroup", "podSpec": spec}]))
     request = Resources(50, 0, {"pods": 1})
-    expected = Companion("submittergroup", request, request, PodConstraints(node_selector=(("a", "b"),)))
+    where = PodConstraints(node_selector=(("a", "b"),), assumed=(0, 200 * 1024**2))
+    expected = Companion("submittergroup", request, request, where)
     assert pod_group_spec(given).companions == (expected,)
 
 

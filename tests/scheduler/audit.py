@@ -42,6 +42,8 @@ def _audit_nodes(cache: SchedulerCache) -> None:
         assert node.used == requests(task for task in here if task.status.holds), name
         assert node.releasing == requests(task for task in here if task.status is TaskStatus.RELEASING), name
         assert node.pipelined == requests(task for task in here if task.status is TaskStatus.PIPELINED), name
+        assumed = [task.spec.scheduling.assumed for task in here if task.status.holds]
+        assert node.assumed == (sum(cpu for cpu, _ in assumed), sum(memory for _, memory in assumed)), name
         assert set(node.tasks) == {task.uid for task in here}, name
         assert node.spec is not None or node.tasks, name
     assert not any(uid.startswith("hold/") for node in cache.nodes.values() for uid in node.tasks)

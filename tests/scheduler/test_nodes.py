@@ -126,6 +126,18 @@ def test_the_best_node_is_chosen(specs: list[Spec], where: str) -> None:
     assert list(bindings(Cluster.of(specs).cycle()).values()) == [where]
 
 
+def test_pods_that_ask_for_nothing_are_taken_to_use_a_little_where_the_emptiest_node_is_looked_for() -> None:
+    """kube-scheduler's scores count 100m and 200Mi for a container without requests; room for others it takes none."""
+    silent = PodConstraints(assumed=(100, 200 * 1024**2))
+    there = [pod(f"x-{index}", node="n-0", cpu=0, scheduling=silent) for index in range(3)]
+    cluster = Cluster.of(nodes("n", 2, cpu=4, memory=4), there, gang("g", 1, 1, 1))
+    assert bindings(cluster.cycle()) == {"g-w-0": "n-1"}
+    cluster.delete("x-0", "x-1", "x-2")
+    assert cluster.cache.nodes["n-0"].assumed == (0, 0)
+    quiet = Cluster.of(nodes("n", 2), gang("g", 2, 0, scheduling=silent))
+    assert sorted(bindings(quiet.cycle()).values()) == ["n-0", "n-1"]
+
+
 def test_members_spread_over_equal_nodes() -> None:
     assert sorted(bindings(Cluster.of(nodes("n", 3), gang("g", 3)).cycle()).values()) == ["n-0", "n-1", "n-2"]
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from muster.engine.amounts import TranslationError
 from muster.engine.pod_company import operator, pod_company
+from muster.engine.pod_requests import assumed_requests
 from muster.kube import objects
 from muster.scheduler.company import ANY_ADDRESS, HostPort
 from muster.scheduler.constraints import (
@@ -47,6 +48,7 @@ def pod_constraints(
         company=company,
         images=tuple(sorted(_images(spec))),
         claims=tuple(sorted(f"{namespace}/{claim}" for claim in _claims(spec, name))),
+        assumed=assumed_requests(spec, path),
     )
     return found if found != UNCONSTRAINED else UNCONSTRAINED
 

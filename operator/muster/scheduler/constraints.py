@@ -112,7 +112,8 @@ class PodConstraints:
     `node_selector` is sorted pairs. `required` is None without required node affinity, else a disjunction of terms.
     `revocable` pods bear nodes that are there only at certain times. `node_groups` are those of the pod's queue, where
     a plugin minds, `seat` is the pod's role in a job that minds who shares nodes. `images` are those of all containers,
-    with tag, one for each container. `claims` are the keys of the pod's PersistentVolumeClaims.
+    with tag, one for each container. `claims` are the keys of the pod's PersistentVolumeClaims. `assumed` (milli-CPU,
+    bytes) is what scores count for containers that ask for no CPU or memory.
     """
 
     node_selector: tuple[tuple[str, str], ...] = ()
@@ -126,6 +127,7 @@ class PodConstraints:
     company: Company | None = None
     images: tuple[str, ...] = ()
     claims: tuple[str, ...] = ()
+    assumed: tuple[int, int] = (0, 0)
 
     def selects(self, name: str, labels: Mapping[str, str]) -> bool:
         """Whether the node selector and the required node affinity admit the node."""

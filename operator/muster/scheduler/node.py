@@ -1,7 +1,8 @@
 """A node and what is on it.
 
 `used` counts every pod that occupies the node, whoever bound it, the leaving ones (`releasing`) included.
-`pipelined` is room promised on it for later. Idle may be negative, since others bind pods too: then nothing fits.
+`pipelined` is room promised on it for later, `assumed` (milli-CPU, bytes) what kube-scheduler's scores add for
+containers that ask for nothing. Idle may be negative, since others bind pods too: then nothing fits.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _NOTHING = Resources()
 class NodeInfo:
     """Accounts of one node. A node that only pods name (`spec` None) takes nothing but keeps their account."""
 
-    __slots__ = ("bucket", "name", "pipelined", "releasing", "spec", "tasks", "used")
+    __slots__ = ("assumed", "bucket", "name", "pipelined", "releasing", "spec", "tasks", "used")
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -30,6 +31,7 @@ class NodeInfo:
         self.used = Resources()
         self.releasing = Resources()
         self.pipelined = Resources()
+        self.assumed = (0, 0)
         self.tasks: dict[str, TaskInfo] = {}
         self.bucket: Bucket | None = None
 
@@ -68,18 +70,21 @@ class NodeInfo:
     def add(self, task: TaskInfo) -> None:
         """Take the task's account on, by its status."""
         self.tasks[task.spec.uid] = task
-        self._account(task, Resources.add)
+        self._account(task, Resources.add, 1)
 
     def remove(self, task: TaskInfo) -> None:
         """Give the task's account back; it must not have changed since `add`."""
         del self.tasks[task.spec.uid]
-        self._account(task, Resources.sub)
+        self._account(task, Resources.sub, -1)
 
-    def _account(self, task: TaskInfo, change: _Change) -> None:
+    def _account(self, task: TaskInfo, change: _Change, sign: int) -> None:
         request = task.spec.request
         status = task.status
         if status.holds:
             change(self.used, request)
+            cpu, memory = task.spec.scheduling.assumed
+            if cpu or memory:
+                self.assumed = (self.assumed[0] + sign * cpu, self.assumed[1] + sign * memory)
             if status is TaskStatus.RELEASING:
                 change(self.releasing, request)
         elif status is TaskStatus.PIPELINED:

@@ -35,6 +35,7 @@ class Shape:
     """
 
     __slots__ = (
+        "assumed",
         "best_effort",
         "concerns",
         "counted",
@@ -62,6 +63,7 @@ class Shape:
         self.request = request
         self.init_request = _with_pods(init_request, request)
         self.scheduling = scheduling
+        self.assumed = scheduling.assumed
         self.matched = matched
         self.ties = ties
         self.best_effort = init_request.is_empty()

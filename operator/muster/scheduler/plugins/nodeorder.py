@@ -29,10 +29,10 @@ _SOFT = ("PreferNoSchedule",)
 
 
 def least_requested(shape: Shape, node: NodeInfo) -> int:
-    """How much of CPU and memory would stay free, on average."""
-    allocatable, used, request = node.allocatable, node.used, shape.request
-    cpu = _free(allocatable.milli_cpu, used.milli_cpu + request.milli_cpu)
-    memory = _free(allocatable.memory, used.memory + request.memory)
+    """How much of CPU and memory would stay free, on average; who asks for nothing is taken to use a little."""
+    allocatable, used, request, there, own = node.allocatable, node.used, shape.request, node.assumed, shape.assumed
+    cpu = _free(allocatable.milli_cpu, used.milli_cpu + request.milli_cpu + there[0] + own[0])
+    memory = _free(allocatable.memory, used.memory + request.memory + there[1] + own[1])
     return (cpu + memory) // 2
 
 
@@ -43,10 +43,10 @@ def _free(capacity: int, requested: int) -> int:
 
 
 def most_requested(shape: Shape, node: NodeInfo) -> int:
-    """How much of CPU and memory would be in use, on average."""
-    allocatable, used, request = node.allocatable, node.used, shape.request
-    cpu = _taken(allocatable.milli_cpu, used.milli_cpu + request.milli_cpu)
-    memory = _taken(allocatable.memory, used.memory + request.memory)
+    """How much of CPU and memory would be in use, on average; who asks for nothing is taken to use a little."""
+    allocatable, used, request, there, own = node.allocatable, node.used, shape.request, node.assumed, shape.assumed
+    cpu = _taken(allocatable.milli_cpu, used.milli_cpu + request.milli_cpu + there[0] + own[0])
+    memory = _taken(allocatable.memory, used.memory + request.memory + there[1] + own[1])
     return (cpu + memory) // 2
 
 
