@@ -119,6 +119,11 @@ def test_a_start_with_an_unusable_file_fails_and_names_it(tmp_path: Path, text: 
         ("\nactions: enqueue\n", 2, "tiers: must be a list, not nothing"),
         ("actions: enqueue\ntiers:\n- plugins:\n  - arguments: {}\n", 4, "unknown plugin None"),
         ("actions: enqueue\ntiers:\n- plugins:\n  - name: gang\n    enableJobOrder: 1\n", 5, "must be true or false"),
+        ("", 1, "is empty"),
+        ("# nothing but this\n", 1, "is empty"),
+        ("\n- a\n", 2, "must be a mapping"),
+        ("actions: enqueue\ntiers: []\nactions: allocate\n", 3, "actions is there twice"),
+        ("actions: enqueue\ntiers:\n- plugins:\n  - name: gang\n    name: drf\n", 5, "name is there twice"),
     ],
 )
 def test_what_is_not_understood_is_named_with_its_line(tmp_path: Path, text: str, line: int, problem: str) -> None:

@@ -16,7 +16,7 @@ import yaml
 
 from muster.engine.clock import Clock
 from muster.engine.installed_plugins import installed_plugins
-from muster.engine.yaml_lines import line_of
+from muster.engine.yaml_lines import line_of, repeated_key
 from muster.scheduler.conf import DEFAULT, ConfigurationError, SchedulerConfiguration, load_configuration
 
 logger = logging.getLogger(__name__)
@@ -102,6 +102,9 @@ def parse_configuration(text: bytes, name: str) -> SchedulerConfiguration:
         document = yaml.safe_load(text)
     except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: no UTF-8, a date that there is not
         raise ConfigurationError(name, f"not YAML: {error}") from error
+    twice = repeated_key(text.decode(errors="replace"))
+    if twice is not None:
+        raise ConfigurationError(f"{name}, line {twice[1]}", f"{twice[0]} is there twice")
     try:
         return load_configuration(document, installed_plugins())
     except ConfigurationError as error:

@@ -1,4 +1,4 @@
-"""Where in a YAML text a field stands, so that an error can name its line."""
+"""Where in a YAML text a field stands, so that an error can name its line; and fields that stand there twice."""
 
 from __future__ import annotations
 
@@ -10,15 +10,41 @@ _INDEX = re.compile(r"\[(\d+)\]")
 
 
 def line_of(text: str, field: str) -> int | None:
-    """The line (from 1) of a field such as `tiers[0].plugins[1].arguments.binpack.cpu`.
+    """The line (from 1) of a field such as `tiers[0].plugins[1].arguments.binpack.cpu`, "" for the whole.
 
-    Of a field that is not there, the line of what should hold it; None when the text says nothing about it.
+    Of a field that is not there, the line of what should hold it; None for a text that is no YAML.
     """
     try:
         node = yaml.compose(text, Loader=yaml.SafeLoader)
     except (yaml.YAMLError, ValueError, RecursionError):
         return None
-    return _find(node, field) if node is not None and field else None
+    return _find(node, field) if node is not None else 1
+
+
+def repeated_key(text: str) -> tuple[str, int] | None:
+    """The first key that stands twice in one mapping, with its second line. PyYAML would let the first one go unseen.
+
+    Raises YAMLError.
+    """
+    node = yaml.compose(text, Loader=yaml.SafeLoader)
+    waiting = [node] if node is not None else []
+    seen_nodes: set[int] = set()
+    while waiting:
+        node = waiting.pop()
+        if id(node) in seen_nodes:  # an alias
+            continue
+        seen_nodes.add(id(node))
+        if isinstance(node, yaml.SequenceNode):
+            waiting += reversed(node.value)
+        if isinstance(node, yaml.MappingNode):
+            keys = [key for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
+            seen: set[str] = set()
+            for key in keys:
+                if key.value in seen:
+                    return key.value, key.start_mark.line + 1
+                seen.add(key.value)
+            waiting += [value for _, value in reversed(node.value)]
+    return None
 
 
 def _find(node: yaml.Node, path: str) -> int:

@@ -25,7 +25,7 @@ _OFFSET = 1 << 31
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How many candidate nodes are tried: a percentage of all, between two bounds."""
+    """How many candidate nodes are tried: a percentage of all, between two bounds, of which the upper one prevails."""
 
     percentage: int = 10
     least: int = 1
@@ -42,7 +42,7 @@ class Sampling:
 
     def count(self, nodes: int) -> int:
         """Of that many nodes."""
-        return min(nodes, max(self.least, min(self.most, nodes * self.percentage // 100)))
+        return min(nodes, self.most, max(self.least, nodes * self.percentage // 100))
 
 
 class CarefulHunt(Hunt):
