@@ -6,7 +6,7 @@ import pytest
 
 from muster.scheduler.constraints import PodConstraints
 from muster.scheduler.specs import TaskStatus
-from muster.testing import Cluster, Spec, bindings, configuration, node, nodes, pod, pod_group, pods
+from muster.testing import Cluster, Spec, bindings, configuration, gang, node, nodes, pod, pod_group, pods
 
 BOTH = configuration("enqueue, allocate, backfill", ["gang"], ["predicates", "nodeorder"])
 
@@ -31,6 +31,30 @@ BOTH = configuration("enqueue, allocate, backfill", ["gang"], ["predicates", "no
 )
 def test_pods_that_ask_for_nothing_are_placed_beside_the_others(specs: list[Spec], placed: int) -> None:
     assert len(Cluster.of(specs, configuration=BOTH).cycle().bindings) == placed
+
+
+@pytest.mark.parametrize(
+    ("asking", "light", "minimum", "placed"),
+    [
+        pytest.param(3, 1, 3, {"g-w-0", "g-w-1", "light-0"}, id="one of them saves one that asks for something"),
+        pytest.param(2, 2, 2, {"g-w-0", "light-0", "light-1"}, id="one that asks for something goes all the same"),
+        pytest.param(1, 2, 3, {"g-w-0", "light-0", "light-1"}, id="all"),
+    ],
+)
+def test_pods_that_ask_for_nothing_count_towards_the_minimum(
+    asking: int, light: int, minimum: int, placed: set[str]
+) -> None:
+    """What the gang takes beyond its minimum waits for its turn: another gang goes before."""
+    members: list[Spec] = [*pods("g", asking), *(pod(f"light-{index}", "g", 0) for index in range(light))]
+    other = gang("other", 4 - len(placed & {f"g-w-{index}" for index in range(asking)}))
+    cluster = Cluster.of(node("n", cpu=4), pod_group("g", minimum), members, other, configuration=BOTH)
+    assert set(bindings(cluster.cycle())) == placed | {f"other-w-{index}" for index in range(len(other) - 1)}
+
+
+def test_a_gang_that_lacks_only_pods_that_ask_for_nothing_lets_others_start_before_it_grows() -> None:
+    group: list[Spec] = [pod_group("g", 1), pod("g-w-0", "g", 2), pod("light", "g", 0)]
+    cluster = Cluster.of(node("n", cpu=2), group, gang("other", 1, 2), configuration=BOTH)
+    assert set(bindings(cluster.cycle())) == {"other-w-0", "light"}
 
 
 def test_without_backfill_they_wait() -> None:

@@ -50,6 +50,11 @@ def wanting(name: str, cpu: int, **options: object) -> list[Spec]:
         pytest.param(
             [*wanting("a", 1), *wanting("b", 3), *wanting("c", 9)], {"a": 1000, "b": 3000, "c": 6000}, id="three rounds"
         ),
+        pytest.param(
+            [*wanting("a", 20, capability=resources(4)), *wanting("b", 20), *wanting("c", 2)],
+            {"a": 4000, "b": 4000, "c": 2000},
+            id="no thousandth is lost on the way",
+        ),
         pytest.param([*wanting("a", 20, weight=0), *wanting("b", 20)], {"a": 5000, "b": 5000}, id="weight 0 is 1"),
     ],
 )
@@ -68,6 +73,18 @@ def test_nothing_is_lost_and_nobody_gets_more_than_asked_for(queues: list[tuple[
     asked = {f"q{index}": cpu * 1000 for index, (_, cpu) in enumerate(queues)}
     assert all(amount <= asked[name] for name, amount in deserved.items())
     assert sum(deserved.values()) == min(cores * 1000, sum(asked.values()))
+
+
+def test_a_pod_that_fits_what_is_deserved_exactly_is_not_kept_out_by_rounding() -> None:
+    """Five cores by three are no whole number, but two cores for the queue that may have two are what comes out."""
+    others = [*wanting("b", 5), *wanting("c", 1)]
+    queue_of_two = queue("a", capability=resources(2))
+    gang_of_two = gang("two", 1, 2, queue="a")
+    cluster = Cluster.of(node("n", cpu=5), others, queue_of_two, gang_of_two, configuration=CONFIGURATION)
+    cluster.add(pods("two", 1, 2, first=1))
+    cluster.cycle()
+    assert cluster.cache.queues["a"].deserved == resources(2)
+    assert "two-w-0" in cluster.placed()
 
 
 def test_pods_are_no_quota_and_gated_pods_ask_for_nothing() -> None:

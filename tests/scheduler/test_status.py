@@ -240,7 +240,7 @@ def test_who_leaves_does_not_make_the_gang_larger() -> None:
     leaving = pods("g", 2, status=TaskStatus.RELEASING, node="n-0")
     small = queue("q", capability=resources(2))
     reason = reason_of(nodes("n", 1), small, pod_group("g", 2, queue="q"), leaving, pods("g", 2, first=2))
-    assert reason.code is Code.QUEUE_QUOTA
+    assert reason.code is Code.WAITING_FOR_RELEASE
 
 
 def test_the_class_decides_which_of_several_reasons_is_said() -> None:

@@ -32,10 +32,11 @@ class JobInfo:
     `allocated` is what its charged tasks use, `gated` what those ask for that others hold back, `requested` what all
     its pods ask for; `version` counts changes of accounts.
 
-    `held_min` is the minimum that the gang met last: below it the gang is broken. `lost` are the members, by role, that
-    have a node which was deleted: they count as placed until they are deleted too, but not for this. `inqueue_since` is
-    when it was admitted, `reservation_expired` that it gave its reservation back (P7), `never` why it can't be placed
-    at all, `wait` since when it waits. `terms` is another object whenever what the gang asks for has changed.
+    `light` counts the members that wait and ask for nothing. `held_min` is the minimum that the gang met last: below it
+    the gang is broken. `lost` are the members, by role, that have a node which was deleted: they count as placed until
+    they are deleted too, but not for this. `inqueue_since` is when it was admitted, `reservation_expired` that it gave
+    its reservation back (P7), `never` why it can't be placed at all, `wait` since when it waits. `terms` is another
+    object whenever what the gang asks for has changed.
     `wanting_nodes` are the shapes (by id) that more nodes would help, each with how many of its tasks fit as it is.
     """
 
@@ -51,6 +52,7 @@ class JobInfo:
         "held_min",
         "inqueue_since",
         "key",
+        "light",
         "lost",
         "never",
         "parked",
@@ -275,6 +277,8 @@ class JobInfo:
         elif task.spec.ours:
             change(self.queue.pending, task.spec.request)
         if not task.companion:
+            if task.shape.best_effort and not self.is_companion(task):
+                self.light += sign
             if sign > 0:
                 self.pending[task.spec.uid] = task
             else:
@@ -288,6 +292,7 @@ class JobInfo:
 
     def _clear_counts(self) -> None:
         self.counts = [0] * _STATUSES
+        self.light = 0
         self.role_counts: dict[str, list[int]] = {}
 
     # --- reservations ---

@@ -135,7 +135,17 @@ def find_places(session: Session, job: JobInfo, tasks: list[TaskInfo], *, quota:
     """
     tasks = required_first(job, tasks)
     attempt = place_gang(session, job, tasks, quota=quota)
-    if attempt.complete or not attempt.short or attempt.denied or attempt.later:
+    if attempt.complete or attempt.later or not (attempt.short or attempt.denied):
+        return attempt
+    if len(tasks) > attempt.need and len({task.shape.id for task in tasks}) > 1:
+        attempt.statement.discard()
+        whole = session.cache.total
+        smallest = sorted(tasks, key=lambda task: dominant_share(task.request, whole))
+        again = place_gang(session, job, required_first(job, smallest), quota=quota)
+        if again.complete:
+            return again
+        again.statement.discard()
+    if attempt.denied or not attempt.short:
         return attempt
     everybody = [*tasks, *job.companions_pending()]
     if len({task.shape.id for task in everybody}) < 2:
@@ -190,19 +200,18 @@ def place_task(session: Session, job: JobInfo, task: TaskInfo, attempt: Attempt,
     if hurdle is not None:
         attempt.denied[shape.id] = replace(hurdle, member=task.spec.name)
         return
-    if quota:
-        objection = session.allocatable(job.queue, shape.request)
-        if objection is not None:
-            attempt.denied[shape.id] = objection
-            return
+    objection = session.allocatable(job.queue, shape.request) if quota else None
+    if objection is not None and session.allocatable(job.queue, shape.request, later=True) is not None:
+        attempt.denied[shape.id] = objection
+        return
     view = session.cache.index.view(shape)
     node = view.best()
-    if node is not None:
+    if node is not None and objection is None:
         attempt.statement.allocate(task, node)
         attempt.placed += 1
         attempt.found[shape.id] = attempt.found.get(shape.id, 0) + 1
         return
-    node = view.best_later()
+    node = node or view.best_later()
     if node is None:
         attempt.short[shape.id] = task
         session.note_objections(shape)

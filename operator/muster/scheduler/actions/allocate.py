@@ -72,9 +72,15 @@ def _worksheet(session: Session, job: JobInfo) -> list[TaskInfo] | None:
     if job.is_ready():
         _hold_companions(session, job)
     elif tasks:
-        tasks = session.sort_tasks(tasks) + session.sort_tasks(task for task in pending if task.best_effort)
-        return tasks[::-1]
+        light = session.sort_tasks(task for task in pending if task.best_effort)
+        return _with_light_ones(job, session.sort_tasks(tasks), light)[::-1]
     return session.sort_tasks(tasks)[::-1] or None
+
+
+def _with_light_ones(job: JobInfo, tasks: list[TaskInfo], light: list[TaskInfo]) -> list[TaskInfo]:
+    """Pods that ask for nothing count towards the minimum (Volcano's rule): no more others are taken than it lacks."""
+    others = max(1, job.min_member - job.ready - len(light))
+    return tasks[:others] + light + tasks[others:]
 
 
 def _hold_companions(session: Session, job: JobInfo) -> None:

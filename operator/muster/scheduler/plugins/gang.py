@@ -27,11 +27,16 @@ class Gang(Plugin):
         """Validity, readiness, order, starvation; no gang is broken for another's sake."""
         points.add("job_valid", lambda _session, job: not_enough_pods(job))
         points.add("job_ready", lambda _session, job: job.is_ready())
-        points.add("job_order", lambda _session, job: job.is_ready())
+        points.add("job_order", lambda _session, job: _has_enough(job))
         points.add("job_pipelined", _pipelined)
         points.add("job_starving", lambda _session, job: job.ready + job.waiting < job.min_member)
         points.add("preemptable", _surplus)
         points.add("reclaimable", _surplus)
+
+
+def _has_enough(job: JobInfo) -> bool:
+    """Whether what asks for something has its nodes: for the rest there is room anywhere (Volcano's IsReady)."""
+    return job.is_ready() or job.ready + job.light >= max(1, job.min_member)
 
 
 def _pipelined(_session: Session, job: JobInfo) -> Vote:

@@ -1,17 +1,17 @@
 """Shares the cluster among queues by weight, water filling up to what each asks for.
 
 `deserved` is what a queue may use now: its weighted part of the cluster, never more than its own jobs ask for nor than
-it can ever have, never less than its guarantee. All amounts are integers, and what a division leaves over is handed
-out, so that the parts add up to the whole.
+it can ever have, never less than its guarantee. All amounts are integers, and the parts add up to the whole
+(`water_filling.py`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from muster.scheduler.framework import ExtensionPoints, Plugin, Standing, Vote
+from muster.scheduler.plugins.water_filling import Claim, fill
 from muster.scheduler.queue import QueueInfo, limits
 from muster.scheduler.reasons import Code, Reason, Wake
 from muster.scheduler.resources import Resources, share, total
@@ -23,19 +23,6 @@ if TYPE_CHECKING:
     from muster.scheduler.task import TaskInfo
 
 _UNLIMITED = 1 << 62
-
-
-@dataclass(slots=True)
-class _Claim:
-    """One queue's part in the water filling."""
-
-    queue: QueueInfo
-    weight: int
-    request: Resources
-    guarantee: Resources
-    real_capability: Resources
-    deserved: Resources
-    met: bool = False
 
 
 class Proportion(Plugin):
@@ -70,11 +57,13 @@ class Proportion(Plugin):
             return
         self._seen = seen
         self._guaranteed = total(queue.guarantee for queue in queues)
-        claims = [
-            self._claim(queue, queue.spec, cache.total) for queue in queues if queue.jobs and queue.spec is not None
-        ]
-        fill(cache.total.without_pods(), claims)
-        deserved = {claim.queue.name: claim.deserved for claim in claims}
+        claims = {
+            queue.name: self._claim(queue, queue.spec, cache.total)
+            for queue in queues
+            if queue.jobs and queue.spec is not None
+        }
+        parts = fill(cache.total.without_pods(), list(claims.values()))
+        deserved = dict(zip(claims, parts, strict=True))
         for queue in queues:
             before, after = queue.deserved or Resources(), deserved.get(queue.name, Resources())
             queue.deserved = after
@@ -83,17 +72,15 @@ class Proportion(Plugin):
             if not after.less_equal(before):
                 cache.relief.queues.add(queue.name)
 
-    def _claim(self, queue: QueueInfo, spec: QueueSpec, whole: Resources) -> _Claim:
+    def _claim(self, queue: QueueInfo, spec: QueueSpec, whole: Resources) -> Claim:
         request = queue.allocated.without_pods()
         if queue.obstacle is None:
             request.add(queue.pending.without_pods())
-        return _Claim(
-            queue=queue,
+        return Claim(
             weight=max(1, spec.weight),
             request=request,
             guarantee=spec.guarantee.without_pods(),
-            real_capability=self._real_capability(spec, whole),
-            deserved=Resources(),
+            most=self._real_capability(spec, whole),
         )
 
     def _real_capability(self, spec: QueueSpec, whole: Resources) -> Resources:
@@ -121,44 +108,6 @@ def _or_unlimited(capability: Resources) -> Resources:
         capability.memory if capability.memory > 0 else _UNLIMITED,
         capability.scalars,
     )
-
-
-def fill(whole: Resources, claims: list[_Claim]) -> None:
-    """Water filling: share what remains by weight among the claims that are not met, until nothing moves."""
-    remaining = whole
-    while True:
-        open_claims = [claim for claim in claims if not claim.met]
-        if not open_claims:
-            return
-        gained, lost = Resources(), Resources()
-        for claim, part in zip(open_claims, _split(remaining, open_claims), strict=True):
-            before = claim.deserved
-            claim.deserved = _bounded(before.plus(part), claim)
-            claim.met = claim.request.less_equal(claim.deserved) or claim.deserved == before
-            gained.add(claim.deserved.exceeded(before))
-            lost.add(before.exceeded(claim.deserved))
-        after = remaining.plus(lost).minus(gained)
-        after = after.maximum(Resources())
-        if after.is_empty() or after == remaining:
-            return
-        remaining = after
-
-
-def _bounded(offer: Resources, claim: _Claim) -> Resources:
-    deserved = offer.capped_by(claim.real_capability).minimum(claim.request)
-    return deserved.maximum(claim.guarantee)
-
-
-def _split(amount: Resources, claims: list[_Claim]) -> list[Resources]:
-    """`amount` in parts by weight that add up to it exactly."""
-    whole = sum(claim.weight for claim in claims)
-    parts, weight, given = [], 0, Resources()
-    for claim in claims:
-        weight += claim.weight
-        upto = amount.scaled(weight, whole)
-        parts.append(upto.minus(given))
-        given = upto
-    return parts
 
 
 def queue_share(queue: QueueInfo) -> float:
