@@ -87,6 +87,14 @@ def test_a_pod_that_fits_what_is_deserved_exactly_is_not_kept_out_by_rounding() 
     assert "two-w-0" in cluster.placed()
 
 
+def test_queues_that_use_the_same_part_of_what_they_deserve_go_by_age() -> None:
+    """Ten cores by three: a third of 3333.3 and of 6666.6 is the same part, whatever rounding makes of them."""
+    old = [queue("old"), pod_group("a", 0, queue="old"), *pods("a", 1, node="n"), *pods("a", 9, first=1)]
+    young = [queue("young", 2), pod_group("b", 0, queue="young"), *pods("b", 2, node="n"), *pods("b", 9, first=2)]
+    cluster = Cluster.of(node("n", cpu=10), old, young, configuration=CONFIGURATION)
+    assert cluster.cycle().bindings[0].pod == "a-w-1"
+
+
 def test_pods_are_no_quota_and_gated_pods_ask_for_nothing() -> None:
     cluster = Cluster.of(node("n", cpu=10), wanting("a", 2), pods("g-a", 3, first=5, gated=True))
     cluster.configuration = CONFIGURATION

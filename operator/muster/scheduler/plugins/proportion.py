@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from muster.scheduler.framework import ExtensionPoints, Plugin, Standing, Vote
-from muster.scheduler.plugins.water_filling import Claim, fill
+from muster.scheduler.plugins.water_filling import FINE, Claim, Part, fill
 from muster.scheduler.queue import QueueInfo, limits
 from muster.scheduler.reasons import Code, Reason, Wake
 from muster.scheduler.resources import Resources, share, total
@@ -34,16 +34,17 @@ class Proportion(Plugin):
         super().__init__(arguments)
         self._seen: object = None
         self._guaranteed = Resources()
+        self._parts: dict[str, Part] = {}
 
     def register(self, points: ExtensionPoints) -> None:
         """Orders queues, bounds what they use and what they admit."""
-        points.add("queue_order", _queue_order)
+        points.add("queue_order", self._queue_order)
         points.add("overused", _overused)
         points.add("allocatable", _allocatable)
         points.add("job_enqueueable", self._enqueueable)
         points.add("preemptive", _preemptive)
         points.add("reclaimable", _above_deserved)
-        points.add("queue_standing", _standing)
+        points.add("queue_standing", self._standing)
 
     def on_session_open(self, session: Session) -> None:
         """Compute `deserved` anew when anything that it depends on has changed."""
@@ -62,10 +63,10 @@ class Proportion(Plugin):
             for queue in queues
             if queue.jobs and queue.spec is not None
         }
-        parts = fill(cache.total.without_pods(), list(claims.values()))
-        deserved = dict(zip(claims, parts, strict=True))
+        self._parts = dict(zip(claims, fill(cache.total.without_pods(), list(claims.values())), strict=True))
         for queue in queues:
-            before, after = queue.deserved or Resources(), deserved.get(queue.name, Resources())
+            part = self._parts.get(queue.name)
+            before, after = queue.deserved or Resources(), part.whole if part is not None else Resources()
             queue.deserved = after
             if after != before:
                 cache.relief.victims = True
@@ -101,6 +102,31 @@ class Proportion(Plugin):
             return True
         return _quota(queue, lacking[0], minimum, used, limit)
 
+    def _share(self, queue: QueueInfo) -> float:
+        """The largest part of its deserved amounts that the queue uses; above 1 it uses more.
+
+        Of the exact amounts, since queues that use the same part of what they deserve are equals: age decides then.
+        """
+        part = self._parts.get(queue.name)
+        if part is None or queue.deserved is None:
+            return 0.0
+        exact, used = part.exact, queue.allocated
+        return round(max(share(used.get(name) * FINE, exact.get(name)) for name in exact.dimensions()), 6)
+
+    def _queue_order(self, _session: Session, left: QueueInfo, right: QueueInfo) -> int:
+        """Higher queue priority first, then the smaller share."""
+        ours, theirs = _priority(left), _priority(right)
+        if ours != theirs:
+            return -1 if ours > theirs else 1
+        left_share, right_share = self._share(left), self._share(right)
+        return (left_share > right_share) - (left_share < right_share)
+
+    def _standing(self, session: Session, queue: QueueInfo) -> Standing | None:
+        if queue.deserved is None:
+            return None
+        overused = _overused(session, queue) and not queue.allocated.is_empty()
+        return Standing(queue.deserved, self._share(queue), overused)
+
 
 def _or_unlimited(capability: Resources) -> Resources:
     return Resources(
@@ -110,23 +136,6 @@ def _or_unlimited(capability: Resources) -> Resources:
     )
 
 
-def queue_share(queue: QueueInfo) -> float:
-    """The largest part of its deserved amounts that the queue uses; above 1 it uses more."""
-    deserved = queue.deserved
-    if deserved is None:
-        return 0.0
-    return max(share(queue.allocated.get(name), deserved.get(name)) for name in deserved.dimensions())
-
-
-def _queue_order(_session: Session, left: QueueInfo, right: QueueInfo) -> int:
-    """Higher queue priority first, then the smaller share."""
-    ours, theirs = _priority(left), _priority(right)
-    if ours != theirs:
-        return -1 if ours > theirs else 1
-    left_share, right_share = queue_share(left), queue_share(right)
-    return (left_share > right_share) - (left_share < right_share)
-
-
 def _priority(queue: QueueInfo) -> int:
     return queue.spec.priority if queue.spec else 0
 
@@ -134,13 +143,6 @@ def _priority(queue: QueueInfo) -> int:
 def _overused(_session: Session, queue: QueueInfo) -> bool:
     """All of what it deserves is in use."""
     return queue.deserved is not None and queue.deserved.less_equal(queue.allocated)
-
-
-def _standing(session: Session, queue: QueueInfo) -> Standing | None:
-    if queue.deserved is None:
-        return None
-    overused = _overused(session, queue) and not queue.allocated.is_empty()
-    return Standing(queue.deserved, queue_share(queue), overused)
 
 
 def _allocatable(_session: Session, queue: QueueInfo, request: Resources) -> Reason | None:

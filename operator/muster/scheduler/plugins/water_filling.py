@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from muster.scheduler.resources import CPU, MEMORY, Resources
 
-_FINE = 10**6
+FINE = 10**6
+"""Parts of a unit in which is reckoned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +27,7 @@ class Claim:
 
     def in_millionths(self) -> Claim:
         """The same in a finer unit."""
-        request, guarantee, most = (each.scaled(_FINE, 1) for each in (self.request, self.guarantee, self.most))
+        request, guarantee, most = (each.scaled(FINE, 1) for each in (self.request, self.guarantee, self.most))
         return Claim(self.weight, request, guarantee, most)
 
     def bounded(self, offer: Resources) -> Resources:
@@ -34,9 +35,18 @@ class Claim:
         return offer.capped_by(self.most).minimum(self.request).maximum(self.guarantee)
 
 
-def fill(whole: Resources, claims: list[Claim]) -> list[Resources]:
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What a claim gets, in whole units and in millionths."""
+
+    whole: Resources
+    exact: Resources
+
+
+def fill(whole: Resources, claims: list[Claim]) -> list[Part]:
     """What each claim gets."""
-    return _rounded(_fill(whole.scaled(_FINE, 1), [claim.in_millionths() for claim in claims]))
+    exact = _fill(whole.scaled(FINE, 1), [claim.in_millionths() for claim in claims])
+    return [Part(*each) for each in zip(_rounded(exact), exact, strict=True)]
 
 
 def _fill(remaining: Resources, claims: list[Claim]) -> list[Resources]:
@@ -85,8 +95,8 @@ def _rounded(exact: list[Resources]) -> list[Resources]:
 
 
 def _round_down(amounts: list[int]) -> list[int]:
-    whole = [amount // _FINE for amount in amounts]
-    over = (sum(amounts) + _FINE // 2) // _FINE - sum(whole)
-    for index in sorted(range(len(amounts)), key=lambda each: (amounts[each] % _FINE, each), reverse=True)[:over]:
+    whole = [amount // FINE for amount in amounts]
+    over = (sum(amounts) + FINE // 2) // FINE - sum(whole)
+    for index in sorted(range(len(amounts)), key=lambda each: (amounts[each] % FINE, each), reverse=True)[:over]:
         whole[index] += 1
     return whole
