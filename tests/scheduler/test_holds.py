@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from muster.scheduler.outcome import Outcome
 from muster.scheduler.reasons import Code, ReasonClass
 from muster.scheduler.specs import Condition, Phase, PriorityClassSpec, TaskStatus, Wait
-from muster.testing import Cluster, bindings, gang, node, nodes, pod, pod_group, pods, queue, resources
+from muster.testing import Cluster, bindings, companion, gang, node, nodes, pod, pod_group, pods, queue, resources
 from tests.scheduler.audit import audit
 from tests.scheduler.worlds import CONFIGURATIONS
 
@@ -55,6 +55,18 @@ def test_afterwards_nothing_is_started_where_the_gang_is_to_run() -> None:
     assert said.queue == "default"
     assert outcome.pods.get("default/small-w-0") is None or not outcome.pods["default/small-w-0"].reason
     audit(cluster.cache)
+
+
+def test_a_gang_that_waits_only_for_a_leaving_pod_lets_the_scheduler_rest() -> None:
+    """Its members have their places until the cycle ends, but they are not bound: what is held stays held."""
+    group = pod_group("big", 2, companions=[companion(cpu=0.5)])
+    leaving = pod("old", cpu=1, node="n", status=TaskStatus.RELEASING)
+    cluster = Cluster.of(node("n", cpu=4), leaving, group, pods("big", 2, 1.5), gang("small", 1, 1))
+    cluster.cycle()
+    cluster.cycle(seconds=LONG)
+    for _ in range(3):
+        assert cluster.cycle().wake_at != cluster.now
+    assert {hold.job.key for hold in cluster.cache.holds} == {"default/big"}
 
 
 def test_the_gang_is_placed_when_its_nodes_have_drained() -> None:

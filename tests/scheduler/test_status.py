@@ -226,6 +226,15 @@ def test_an_extra_member_of_a_running_gang_waits_for_its_queue_and_says_so(name:
     assert cluster.phase("g") is Phase.RUNNING
 
 
+def test_an_extra_member_that_waits_for_a_leaving_pod_says_so() -> None:
+    leaving = pod("old", node="n-0", cpu=3, status=TaskStatus.RELEASING)
+    cluster = Cluster.of(nodes("n", 1), leaving, pod_group("g", 1), pods("g", 2))
+    assert len(cluster.cycle().bindings) == 1
+    reason = cluster.cache.jobs["default/g"].reason
+    assert reason is not None
+    assert (reason.code, reason.have, reason.need) == (Code.WAITING_FOR_RELEASE, 1, 2)
+
+
 @pytest.mark.parametrize("least", [0, 1])
 @pytest.mark.parametrize("phase", [Phase.PENDING, Phase.INQUEUE, Phase.COMPLETED])
 def test_an_empty_podgroup_whose_queue_is_missing_stays_what_it_is(least: int, phase: Phase) -> None:

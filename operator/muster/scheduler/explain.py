@@ -38,11 +38,12 @@ def _waiting(job: JobInfo) -> list[TaskInfo]:
 
 
 def waiting_for_release(job: JobInfo, attempt: Attempt) -> Reason:
-    """Every member has a place, some of them once leaving pods are gone."""
+    """Every member has a place, some of them once leaving pods are gone; of a gang that is ready, an extra one has."""
+    ready = job.is_ready()
     return Reason(
         Code.WAITING_FOR_RELEASE,
-        have=job.min_member - attempt.need + attempt.placed,
-        need=job.min_member,
+        have=job.ready if ready else job.min_member - attempt.need + attempt.placed,
+        need=job.ready + job.waiting if ready else job.min_member,
         wakes=(Wake.NODES, Wake.GANG),
     )
 

@@ -65,10 +65,14 @@ class Holds:
         if self._begun:
             self._begun = False
             self._lift(self._holds)
-            for hold in self._holds:
-                if hold.job.is_ready():
-                    release(self._session, hold)
-            self._session.cache.holds = [hold for hold in self._holds if not hold.job.is_ready()]
+            placed = [hold for hold in self._holds if self._is_placed(hold.job)]
+            for hold in placed:
+                release(self._session, hold)
+            self._session.cache.holds = [hold for hold in self._holds if hold not in placed]
+
+    def _is_placed(self, job: JobInfo) -> bool:
+        """Whether the job has what was held for it; places that it only keeps until the cycle ends don't count."""
+        return job.is_ready() and job.key not in self._session.reserving
 
     def place(self, job: JobInfo, find: Callable[[], Attempt]) -> Attempt:
         """Find places for the job without delaying a gang for which room is held.

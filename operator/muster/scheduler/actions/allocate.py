@@ -143,6 +143,7 @@ def _grow(session: Session, job: JobInfo, sheet: list[TaskInfo], key: object) ->
         if one.complete:
             one.statement.commit()
         elif one.later:
+            session.find(job, waiting_for_release(job, one))
             session.keep(one.statement, job)
         else:
             one.statement.discard()
