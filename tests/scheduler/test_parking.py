@@ -101,6 +101,22 @@ def test_a_gang_that_waits_for_admission_wakes_when_the_cluster_frees_resources(
     assert len(cluster.cycle().bindings) == 3
 
 
+def test_a_gang_for_which_too_few_could_be_evicted_wakes_when_somebody_leaves() -> None:
+    """What is free then is not enough for it, but it is together with what may be evicted."""
+    cluster = Cluster.of(
+        PriorityClassSpec("high", 10),
+        node("n", cpu=4),
+        pod("small", node="n", cpu=1, ours=False),
+        pod("large", node="n", cpu=2, ours=False),
+        [pod_group("low", 0), pod("victim", "low", node="n", cpu=1)],
+        gang("g", 1, 3, priority_class="high"),
+        configuration=configuration("allocate, preempt", ["priority", "gang"], ["predicates"]),
+    )
+    assert not cluster.cycle().evictions
+    cluster.delete("large")
+    assert [each.pod for each in cluster.cycle().evictions] == ["victim"]
+
+
 def test_a_new_configuration_wakes_everybody() -> None:
     cluster = Cluster.of(nodes("n", 1), pod_group("g", 1), pods("g", 1, 0), configuration=BASE)
     cluster.cycle()

@@ -34,7 +34,8 @@ Helps = Callable[["Shape", Iterable["NodeInfo"]], bool]
 class Parking:
     """What would wake a job: events of these kinds.
 
-    For QUEUE only in one of the queues, for NODES only a node that one of the shapes fits on.
+    For QUEUE only in one of the queues, for NODES only a node that one of the shapes fits on. VICTIMS is room on any
+    node, too: it may be enough together with that of pods which alone were not worth evicting.
     """
 
     wakes: frozenset[Wake]
@@ -161,7 +162,7 @@ class ParkingLot:
     def _woken(self, relief: Relief, helps: Helps) -> Iterator[Group]:
         if relief.cluster:
             yield from self._by_cluster.values()
-        if relief.victims:
+        if relief.victims or relief.nodes:
             yield from self._by_victims.values()
         for queue in relief.queues:
             yield from self._by_queue.get(queue, {}).values()
