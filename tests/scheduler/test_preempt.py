@@ -251,6 +251,17 @@ def test_inside_a_gang_nobody_goes_when_the_gang_is_no_nearer_to_its_minimum() -
     assert not cluster.cycle().evictions
 
 
+def test_inside_a_gang_nobody_goes_while_a_companion_lacks_room() -> None:
+    cluster = cluster_of(
+        nodes("n", 1, cpu=1),
+        pod_group("g", 1, phase=Phase.INQUEUE, companions=(companion(cpu=0.5),)),
+        pod("g-w-0", "g", node="n-0", priority=1),
+        pod("g-w-1", "g", priority=9),
+        configuration=configuration(ACTIONS, ["priority"], ["predicates"]),
+    )
+    assert not cluster.cycle().evictions
+
+
 def test_a_gang_whose_queue_is_at_its_cap_takes_the_place_of_a_lower_one_though_nodes_are_free() -> None:
     cluster = cluster_of(
         nodes("n", 1, cpu=4),

@@ -85,6 +85,7 @@ def _inside_the_job(hunters: Hunters, hunt: Hunt, job: JobInfo) -> None:
         statement = session.statement()
         with session.holds.lifted_for(job):
             found = _may_preempt(task) and hunt.make_room(task, statement) and is_content(session, job)
+            found = found and not job.companions_pending()
         if not found:
             statement.discard()
             return
