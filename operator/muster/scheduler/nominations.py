@@ -37,10 +37,14 @@ def nominate(accounts: Accounts, task: TaskInfo, now: float) -> None:
 
 
 def withdraw(accounts: Accounts, job: JobInfo) -> None:
-    """The job is promised nothing any more; what was kept for it is there for others."""
-    accounts.nominated.pop(job.key, None)
+    """What was kept for the job is there for others, but what it has been promised anew in this session."""
+    since = accounts.nominated.pop(job.key, 0.0)
     for task in job.all_tasks():
-        if task.nominated is not None:
+        if task.nominated is None:
+            continue
+        if task.status is TaskStatus.PIPELINED:
+            accounts.nominated[job.key] = since
+        else:
             node = accounts.nodes.get(task.nominated)
             if node is not None and node.spec is not None:
                 accounts.relief.nodes[node.name] = node
@@ -102,7 +106,7 @@ def can_promise(session: Session, task: TaskInfo, node: NodeInfo) -> bool:
     """Whether the task fits on the node and into its queue once the leaving pods are gone."""
     if node.spec is None or session.framework.judge.objection(task.shape, node, later=True) is not None:
         return False
-    return fits(task.shape, node.future_idle) and _has_quota(session, task, later=True)
+    return fits(task.shape, node.future_idle) and has_quota(session, task)
 
 
 def _has_room(session: Session, task: TaskInfo, node: NodeInfo) -> bool:
@@ -111,20 +115,26 @@ def _has_room(session: Session, task: TaskInfo, node: NodeInfo) -> bool:
         can_promise(session, task, node)
         and fits(task.shape, node.idle)
         and session.framework.judge.objection(task.shape, node) is None
-        and _has_quota(session, task, later=False)
+        and has_quota(session, task, later=False)
     )
 
 
-def _has_quota(session: Session, task: TaskInfo, *, later: bool) -> bool:
+def has_quota(session: Session, task: TaskInfo, *, later: bool = True) -> bool:
+    """Whether the task fits into its queue now or, `later`, once the leaving pods are gone."""
     return task.job is not None and session.allocatable(task.job.queue, task.request, later=later) is None
 
 
 def promise_free_room(session: Session, task: TaskInfo, statement: Statement) -> bool:
-    """Pipeline the task on the best node that has room for it, now or once the leaving pods are gone."""
-    if not _has_quota(session, task, later=True):
+    """Pipeline the task on the best node that has room for it, now or once the leaving pods are gone.
+
+    Room of now must be there later too: in company that stays, and beside all who have been promised room.
+    """
+    if not has_quota(session, task):
         return False
     view = session.cache.index.view(task.shape)
-    node = view.best() or view.best_later()
+    node = view.best()
+    if node is None or session.framework.judge.check(task.shape, later=True)(node) is not None:
+        node = view.best_later()
     if node is None:
         return False
     statement.pipeline(task, node)
@@ -184,8 +194,9 @@ def _bind(session: Session, job: JobInfo, statement: Statement) -> None:
     """Decide it. The rest of the promise, if any, is needed no more."""
     statement.commit()
     del session.nominations[job.key]
-    session.reserving.pop(job.key, None)
     withdraw(session.cache, job)
+    if job.key not in session.cache.nominated:
+        session.reserving.pop(job.key, None)
 
 
 def _grow(session: Session, job: JobInfo, places: Iterable[tuple[TaskInfo, NodeInfo]]) -> None:

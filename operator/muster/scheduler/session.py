@@ -55,6 +55,7 @@ class Session:
         self.fell_back = False
         self.holds = Holds(self)
         self._promises: list[tuple[TaskInfo, TaskStatus, str | None]] = []
+        self._passing: dict[str, list[TaskInfo]] = {}
         self._possible: dict[int, bool] = {}
         self._surveyed: dict[int, Reason] = {}
         self._objections: dict[int, dict[str, str]] = {}
@@ -68,6 +69,7 @@ class Session:
     def keep(self, statement: Statement, job: JobInfo) -> None:
         """Hold the statement's room for the job until the cycle ends, but decide nothing."""
         self.reserving[job.key] = job
+        self._passing.setdefault(job.key, []).extend(statement.tasks)
         self._promises += statement.give_up_journal()
 
     def find(self, job: JobInfo, *reasons: Reason) -> None:
@@ -147,12 +149,19 @@ class Session:
         return tuple((key, chosen.get(key, "")) for key in late)
 
     def reserve(self, task: TaskInfo, before: TaskStatus, node: str | None, *, lasting: bool) -> None:
-        """A committed promise: kept until the session closes, a `lasting` one until the task is bound."""
-        if task.job is not None:
-            self.reserving[task.job.key] = task.job
-        if lasting:
-            nominate(self.cache, task, self.now)
+        """A committed promise: kept until the session closes, a `lasting` one until the task is bound.
+
+        What a gang was promised earlier in the session lasts with it: pods are evicted for the gang, not for one task.
+        """
         self._promises.append((task, before, node))
+        if task.job is None:
+            return
+        self.reserving[task.job.key] = task.job
+        if not lasting:
+            self._passing.setdefault(task.job.key, []).append(task)
+            return
+        for each in (*self._passing.pop(task.job.key, ()), task):
+            nominate(self.cache, each, self.now)
 
     def evict(self, task: TaskInfo, before: TaskStatus, reason: str, by: str) -> None:
         """The pod is asked to leave."""
@@ -219,9 +228,11 @@ class Session:
     # --- the end ---
 
     def pipelined(self) -> tuple[Pipelined, ...]:
-        """The tasks that wait for room which is being freed."""
+        """The tasks that wait for room which is being freed, for themselves or for others of their gang."""
         found = [task for statement in self.nominations.values() for task in statement.tasks]
-        found += [task for task, _, _ in self._promises if task.status is TaskStatus.PIPELINED]
+        found += [
+            task for task, _, _ in self._promises if task.status is TaskStatus.PIPELINED or task.nominated is not None
+        ]
         return tuple(
             Pipelined(task.uid, task.spec.namespace, task.spec.name, task.node or "", task.job.key if task.job else "")
             for task in found
