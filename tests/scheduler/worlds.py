@@ -32,7 +32,7 @@ EVICTING = (
     configuration("preempt, reclaim, allocate", ["drf", "priority"], ["predicates", "proportion"]),
     configuration("enqueue, allocate, gangpreempt, gangreclaim", ["priority", "gang", "conformance"], _FAIR),
     configuration("enqueue, allocate, reclaim, preempt", ["priority", "gang"], ["predicates", _TREE]),
-    configuration("allocate, gangreclaim, reclaim", ["gang"], ["drf", "predicates", "capacity"]),
+    configuration("allocate, gangreclaim, gangpreempt, reclaim", ["gang"], ["drf", "predicates", "capacity"]),
     load_configuration(
         {
             "actions": "enqueue, allocate, preempt",
@@ -204,31 +204,56 @@ def worlds(draw: st.DrawFn, configurations: tuple[SchedulerConfiguration, ...] =
 def crowded_worlds(draw: st.DrawFn, configurations: tuple[SchedulerConfiguration, ...] = EVICTING) -> World:
     """Nodes full of pods that run, and gangs that want to take their place."""
     names = ["default", "q1", "q2"]
-    due = st.none() | st.builds(resources, st.integers(1, 4))
-    specs: list[Spec] = [queue(name, draw(st.integers(1, 3)), deserved=draw(due)) for name in names[1:]]
+    amounts = st.none() | st.builds(resources, st.integers(1, 5))
+    specs: list[Spec] = [
+        queue(name, draw(st.integers(1, 3)), draw(st.none() | amounts), deserved=draw(amounts)) for name in names[1:]
+    ]
     specs += [PriorityClassSpec(name, value) for name, value in PRIORITIES.items()]
     free = {f"n{index}": draw(st.integers(2, 4)) for index in range(draw(st.integers(1, 3)))}
-    specs += [node(name, cpu) for name, cpu in free.items()]
+    specs += [node(name, cpu, labels={"zone": "ab"[cpu % 2], "host": name}) for name, cpu in free.items()]
+    company = draw(st.sampled_from(((PodConstraints(),), (PodConstraints(), *COMPANY))))
+    if draw(st.sampled_from((False, False, True))):
+        specs.append(pod("other", cpu=draw(st.integers(1, 5)), ours=False, node=draw(st.sampled_from(sorted(free)))))
     for index in range(draw(st.integers(1, 4))):
-        specs += draw(_tenants(f"r{index}", names, free))
+        specs += draw(_tenants(f"r{index}", names, free, company))
     for index in range(draw(st.integers(1, 3))):
-        name, size = f"w{index}", draw(st.integers(1, 3))
-        cpu = draw(st.sampled_from((1, 1, 2)))
-        specs.append(_group(draw, name, draw(st.integers(0, size)), names, Phase.INQUEUE, ("high", "high", "low", "")))
-        specs += [pod(f"{name}-p-{each}", name, cpu, priority=draw(st.sampled_from((1, 5)))) for each in range(size)]
+        specs += draw(_newcomers(f"w{index}", names, company))
     return World(specs, draw(st.sampled_from(configurations)))
 
 
 @st.composite
-def _tenants(draw: st.DrawFn, name: str, queues: list[str], free: dict[str, int]) -> list[Spec]:
+def _newcomers(draw: st.DrawFn, name: str, queues: list[str], company: tuple[PodConstraints, ...]) -> list[Spec]:
+    """A gang that waits for room."""
+    size, cpu = draw(st.integers(1, 3)), draw(st.sampled_from((1, 1, 2)))
+    group = _group(draw, name, draw(st.integers(0, size)), queues, Phase.INQUEUE, ("high", "high", "low", ""))
+    labels, wishes = draw(st.sampled_from(LABELS)), draw(st.sampled_from(company))
+    members = [
+        pod(
+            f"{name}-p-{index}",
+            name,
+            draw(st.sampled_from((cpu, cpu, 1, 2))),
+            priority=draw(st.sampled_from((1, 5))),
+            labels=labels,
+            scheduling=draw(st.sampled_from((wishes, *company))),
+        )
+        for index in range(size)
+    ]
+    return [group, *members]
+
+
+@st.composite
+def _tenants(
+    draw: st.DrawFn, name: str, queues: list[str], free: dict[str, int], company: tuple[PodConstraints, ...]
+) -> list[Spec]:
     """A gang that runs where there is room left."""
     cpu, running = draw(st.sampled_from((1, 1, 2))), []
+    labels, wishes = draw(st.sampled_from(LABELS)), draw(st.sampled_from(company))
     for index in range(draw(st.integers(1, 5))):
         there = [each for each, room in sorted(free.items()) if room >= cpu]
         if there:
             chosen = draw(st.sampled_from(there))
             free[chosen] -= cpu
-            running.append(pod(f"{name}-p-{index}", name, cpu, node=chosen))
+            running.append(pod(f"{name}-p-{index}", name, cpu, node=chosen, labels=labels, scheduling=wishes))
     least = draw(st.integers(0, len(running)))
     return [_group(draw, name, least, queues, Phase.RUNNING, ("low", "low", "high", "")), *running]
 

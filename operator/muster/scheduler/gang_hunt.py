@@ -10,12 +10,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from muster.scheduler.evictable import EvictionContext
-from muster.scheduler.nominations import can_promise, promise_free_room
+from muster.scheduler.nominations import promise_free_room
 from muster.scheduler.resources import Resources, total
-from muster.scheduler.specs import TaskStatus
+from muster.scheduler.sparing import take_back_needless
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from muster.scheduler.bundles import Bundle
     from muster.scheduler.job import JobInfo
@@ -56,36 +56,20 @@ def clear_room(
         trial = session.statement()
         if place(trial):
             statement.take_over(trial)
-            _spare_the_needless(session, given_up, statement, reason)
+            take_back_needless(session, statement, _groups(given_up))
             return statement
         trial.discard()
     statement.discard()
     return None
 
 
-def _spare_the_needless(session: Session, given_up: list[Bundle], statement: Statement, reason: str) -> None:
-    promised = [task for task in statement.tasks if task.status is TaskStatus.PIPELINED]
+def _groups(given_up: Sequence[Bundle]) -> Iterator[list[TaskInfo]]:
+    """Who is spared together, the costliest first."""
     for bundle in reversed(given_up):
-        groups = [bundle.tasks] if bundle.whole else [[task] for task in reversed(bundle.tasks)]
-        for tasks in groups:
-            for task in tasks:
-                statement.spare(task)
-            if not _still_kept(session, tasks, promised[-1]):
-                for task in tasks:
-                    statement.evict(task, reason)
-
-
-def _still_kept(session: Session, spared: Sequence[TaskInfo], last: TaskInfo) -> bool:
-    """Whether all that was promised still holds: on the nodes of the spared tasks, and in the gang's queue."""
-    nodes = session.cache.nodes
-    if not all(_NOTHING.less_equal(nodes[task.node].future_idle) for task in spared if task.node is not None):
-        return False
-    again = session.statement()
-    node = nodes[last.node or ""]
-    again.withdraw(last)
-    holds = can_promise(session, last, node)
-    again.discard()
-    return holds
+        if bundle.whole:
+            yield bundle.tasks
+        else:
+            yield from ([task] for task in reversed(bundle.tasks))
 
 
 def place_with_room(

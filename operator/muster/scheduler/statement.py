@@ -55,6 +55,14 @@ class Statement:
         """Take the task's promise away."""
         self._move(task, TaskStatus.PENDING, None)
 
+    def before_eviction(self) -> dict[str, TaskStatus]:
+        """What those who are evicted were before, by uid."""
+        return {task.uid: before for task, before, _ in self._journal if task.uid in self.evictions}
+
+    def reprieve(self, task: TaskInfo, before: TaskStatus) -> None:
+        """Let a pod that another statement evicts be what it was before."""
+        self._move(task, before, task.node)
+
     def spare(self, task: TaskInfo) -> None:
         """Take back what was done last to this one task."""
         position = max(index for index, (each, _, _) in enumerate(self._journal) if each is task)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from muster.scheduler.actions.hunting import Hunters, hunting_tasks, is_content
+from muster.scheduler.actions.hunting import Hunters, hunting_tasks, is_content, orders_to_try
 from muster.scheduler.bundles import Bundle, bundles_of, keep_allowed
 from muster.scheduler.gang_hunt import allowed_tasks, clear_room, place_with_room
 from muster.scheduler.nominations import promise_free_room
@@ -77,11 +77,17 @@ def _may_go(session: Session, taker: JobInfo, task: TaskInfo) -> bool:
 
 def _place(session: Session, job: JobInfo, statement: Statement) -> bool:
     """Promise the gang room; False when it still lacks some."""
-    place_with_room(
-        session,
-        hunting_tasks(session, job),
-        statement,
-        lambda: job.is_pipelined() and not session.framework.job_starving(session, job),
-    )
-    enough = len(statement) > 0 and is_content(session, job)
-    return enough and all(promise_free_room(session, task, statement) for task in job.companions_pending())
+    for tasks in orders_to_try(session, job):
+        trial = session.statement()
+        place_with_room(
+            session,
+            tasks,
+            trial,
+            lambda: job.is_pipelined() and not session.framework.job_starving(session, job),
+        )
+        enough = len(trial) > 0 and is_content(session, job)
+        if enough and all(promise_free_room(session, task, trial) for task in job.companions_pending()):
+            statement.take_over(trial)
+            return True
+        trial.discard()
+    return False

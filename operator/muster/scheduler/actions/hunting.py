@@ -13,7 +13,8 @@ from muster.scheduler.actions.order import TurnOrder
 from muster.scheduler.eligibility import obstacle_to_placement
 from muster.scheduler.explain import refusal_reasons
 from muster.scheduler.nominations import waiting_for_victims
-from muster.scheduler.placing import gang_key
+from muster.scheduler.placing import gang_key, required_first
+from muster.scheduler.sparing import Promises, take_back_needless
 from muster.scheduler.specs import Phase
 
 if TYPE_CHECKING:
@@ -99,7 +100,16 @@ def is_starving(session: Session, job: JobInfo) -> bool:
 def hunting_tasks(session: Session, job: JobInfo) -> list[TaskInfo]:
     """The members that want a place, the first first."""
     waiting = (task for task in job.pending.values() if task.schedulable and not job.is_companion(task))
-    return session.sort_tasks(waiting)
+    return required_first(job, session.sort_tasks(waiting))
+
+
+def orders_to_try(session: Session, job: JobInfo) -> Iterator[list[TaskInfo]]:
+    """The members in order; then those first who mind their neighbours, and could find one of their own in the way."""
+    tasks = hunting_tasks(session, job)
+    yield tasks
+    minding = sorted(tasks, key=lambda task: task.shape.ties is None)
+    if minding != tasks:
+        yield minding
 
 
 def hunt_for_gang(
@@ -107,14 +117,34 @@ def hunt_for_gang(
 ) -> bool:
     """Make room for members until the job is content, and for its companions; True when all that it needs is there."""
     session = hunt.session
-    hunt.begin()
     with session.holds.lifted_for(job):
-        for task in hunting_tasks(session, job):
-            if job.is_pipelined() and not session.framework.job_starving(session, job):
-                break
-            if applies(task):
-                hunt.make_room(task, statement)
-        return is_content(session, job) and all(hunt.make_room(task, statement) for task in job.companions_pending())
+        for tasks in orders_to_try(session, job):
+            trial = session.statement()
+            if _hunt_in_turn(hunt, job, [task for task in tasks if applies(task)], trial):
+                statement.take_over(trial)
+                return True
+            trial.discard()
+    return False
+
+
+def _hunt_in_turn(hunt: Hunt, job: JobInfo, tasks: list[TaskInfo], statement: Statement) -> bool:
+    session = hunt.session
+    hunt.begin()
+    for task in tasks:
+        if job.is_pipelined() and not session.framework.job_starving(session, job):
+            break
+        hunt.make_room(task, statement)
+    found = is_content(session, job) and all(hunt.make_room(task, statement) for task in job.companions_pending())
+    return found and _holds_without_the_needless(session, statement)
+
+
+def _holds_without_the_needless(session: Session, statement: Statement) -> bool:
+    """Spare who was evicted for one task and is needed no more because of who went for another."""
+    if not statement.evictions:
+        return True
+    victims = [task for task in statement.tasks if task.uid in statement.evictions]
+    take_back_needless(session, statement, [[task] for task in reversed(victims)])
+    return Promises(session, statement).stand()
 
 
 def is_content(session: Session, job: JobInfo) -> bool:
