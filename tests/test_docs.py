@@ -7,7 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from muster.scheduler.conf import DEFAULT
 from muster.scheduler.reasons import Code
+from muster.simulator.manifests import read_manifests
+from muster.simulator.model import build_model
+from muster.simulator.simulation import Pace, Simulation
+from muster.simulator.sources import read_sources
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 ROW = re.compile(r"^\| (\w+) \| `(\w+)` \|", re.MULTILINE)
@@ -34,3 +39,11 @@ def test_every_make_target_that_a_document_names_exists(document: str) -> None:
     targets = set(TARGET.findall((REPOSITORY / "Makefile").read_text()))
     named = set(re.findall(r"make ([a-z][a-z-]+)", (REPOSITORY / document).read_text())) - {"it"}
     assert named <= targets
+
+
+def test_the_example_of_a_simulation_has_a_gang_that_fits_and_one_that_waits() -> None:
+    example = str(REPOSITORY / "docs/examples/simulation.yaml")
+    model = build_model(read_manifests(read_sources([example]).documents), ("muster",))
+    outcome = Simulation(model, DEFAULT, Pace(1767225700.0)).cycle()
+    assert {each.pod for each in outcome.bindings} == {"small-0", "small-1"}
+    assert outcome.pod_groups["default/large"].reason is not None
