@@ -13,12 +13,17 @@ import uuid
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.cluster.binaries import CONTROL_PLANE
 from tests.cluster.control_plane import ControlPlane, build
 from tests.cluster.control_plane_commands import Options
 from tests.cluster.gobuild import is_built
 from tests.cluster.prerequisites import PrerequisiteError, missing_go
+
+# A busy machine is no fault of the code: however long an example takes, or is in the making, the property holds.
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
 
 _FIXTURES = {"control_plane", "full_control_plane"}
 

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from hypothesis import HealthCheck, settings
+
 _TEST = """
 import signal, subprocess, sys
 
@@ -24,3 +26,8 @@ def test_a_run_that_a_script_put_into_the_background_can_be_interrupted(tmp_path
     command = [*in_background, sys.executable, "-m", "pytest", *options, str(test)]
     run = subprocess.run(command, cwd=Path(__file__).parents[1], capture_output=True, text=True, check=False)
     assert "1 passed" in run.stdout, run.stdout
+
+
+def test_no_property_fails_because_the_machine_is_busy() -> None:
+    assert settings().deadline is None
+    assert HealthCheck.too_slow in settings().suppress_health_check

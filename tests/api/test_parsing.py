@@ -6,7 +6,7 @@ import copy
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from muster.api.errors import MalformedResource
@@ -262,7 +262,6 @@ FIELDS = st.sampled_from(
 )
 
 
-@settings(deadline=None)  # a loaded machine is no fault of the code
 @given(
     model=st.sampled_from([RayCluster, RayJob, PodGroup, Queue]),
     obj=st.dictionaries(FIELDS, JSON_VALUES | st.dictionaries(FIELDS, JSON_VALUES)),

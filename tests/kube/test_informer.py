@@ -148,7 +148,7 @@ async def test_the_known_races_end_like_the_server(steps: list[tuple[str, Any]])
 
 
 @given(steps=st.lists(STEP, min_size=10, max_size=40))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_whatever_happens_it_ends_like_the_server_and_never_goes_back(steps: list[tuple[str, Any]]) -> None:
     logging.getLogger("muster.kube.informer").setLevel(logging.CRITICAL)
     asyncio.run(check(steps))

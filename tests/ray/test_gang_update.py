@@ -6,7 +6,7 @@ import copy
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from muster.ray.gang_update import desired_update, released
@@ -127,7 +127,6 @@ GROUPS = st.builds(
 )
 
 
-@settings(deadline=None)
 @given(existing=GROUPS, wanted=GROUPS)
 def test_after_the_patch_nothing_is_left_to_write(existing: Json, wanted: Json) -> None:
     patch = desired_update(existing, wanted)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from muster.api.errors import MalformedResource
@@ -390,7 +390,6 @@ PLACES: list[Path] = [
 ]
 
 
-@settings(deadline=None)
 @given(place=st.sampled_from(PLACES), value=JSON_VALUES)
 def test_whatever_could_be_parsed_gets_an_answer_and_what_passes_can_be_built(place: Path, value: object) -> None:
     try:

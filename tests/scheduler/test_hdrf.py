@@ -126,7 +126,7 @@ def test_a_branch_gives_back_while_it_would_still_be_the_richer(theirs: int, vic
     assert len(session.framework.reclaimable(session, tasks["uid-poor-w-0"], candidates)) == victims
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(
     st.lists(
         st.tuples(st.sampled_from(["root/a", "root/a/x", "root/b", ""]), st.integers(0, 4)), min_size=2, max_size=5

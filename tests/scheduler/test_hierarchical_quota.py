@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from muster.scheduler.cache import SchedulerCache
@@ -20,7 +20,7 @@ TREES = (
     configuration("allocate, gangreclaim, preempt", ["priority"], ["predicates", TREE, "nodeorder"]),
     configuration("reclaim, allocate", [plugin("capacity", {"ancestorReclaimLevel": 2}, enableHierarchy=True)]),
 )
-PROFILE = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+PROFILE = settings(max_examples=60)
 DIMENSIONS = ("cpu", "memory")
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from muster.scheduler.outcome import Outcome
@@ -311,7 +311,7 @@ SITES = st.fixed_dictionaries(
 )
 
 
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60)
 @given(SITES)
 def test_no_gang_that_fits_the_empty_cluster_is_overtaken_for_ever(site: dict[str, Any]) -> None:
     """P9: a stream of small gangs that never ends, each of which runs for some rounds of a minute."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from muster.scheduler.inquiry import Inquiry
@@ -183,7 +183,7 @@ def test_no_more_is_tried_than_was_asked_for() -> None:
     assert not said[-1]
 
 
-@settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40)
 @given(worlds(), st.lists(STEPS, max_size=6))
 def test_asking_changes_nothing(world: World, steps: list[Step]) -> None:
     asked, other = History(world.cluster()), History(world.cluster())

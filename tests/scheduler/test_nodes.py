@@ -168,7 +168,7 @@ SHAPES = (
 )
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(CHANGES)
 def test_the_index_finds_what_a_look_at_every_node_would(changes: list[tuple[str, int, int]]) -> None:
     index = NodeIndex()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from muster.scheduler.cache import SchedulerCache
@@ -23,7 +23,7 @@ from tests.scheduler.audit_evictions import audited_evictions
 from tests.scheduler.plain_predicates import Placed, objection
 from tests.scheduler.worlds import STEPS, History, Step, World, crowded_worlds, worlds
 
-PROFILE = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+PROFILE = settings(max_examples=60)
 
 
 def assert_gangs_are_whole(cache: SchedulerCache, outcome: Outcome) -> None:

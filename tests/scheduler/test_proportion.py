@@ -62,7 +62,7 @@ def test_deserved_is_the_weighted_part_of_the_cluster(specs: list[Spec], deserve
     assert shares(Cluster.of(node("n", cpu=10), specs, configuration=CONFIGURATION)) == deserved
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(
     st.lists(st.tuples(st.integers(1, 5), st.integers(1, 30)), min_size=1, max_size=5),
     st.integers(1, 20),

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from muster.simulator.yaml_documents import YamlError, yaml_documents
@@ -132,7 +132,6 @@ VALUES = st.recursive(
 )
 
 
-@settings(deadline=None)
 @given(VALUES)
 def test_what_a_dumper_writes_is_read_back(value: Any) -> None:
     text = yaml.dump({"value": value}, Dumper=yaml.CSafeDumper, allow_unicode=False)
