@@ -36,12 +36,20 @@ def main() -> int:
                 install(target)
             succeeded = run_job(target)
             if keep:
-                print(f"\nThe cluster is up:\n  export KUBECONFIG={target.kubeconfig}\n`make cluster-down` removes it.")
+                print(kept(target))
     except (PrerequisiteError, InstallError, AssertionError) as error:
         print(f"the demo failed: {error}", file=sys.stderr)
         return 1
     print(f"{'SUCCEEDED' if succeeded else 'the job did not succeed'} ({time.monotonic() - began:.0f} s in all)")
     return 0 if succeeded else 1
+
+
+def kept(target: Target) -> str:
+    """What to do with a cluster that stays."""
+    return (
+        f"\nThe cluster is up:\n  export KUBECONFIG={target.kubeconfig}\n  export PATH=$PATH:{target.kubectl.parent}\n"
+        f"Its nodes have Ray as {target.ray_image}: a RayJob names that image. `make cluster-down` removes the cluster."
+    )
 
 
 def run_job(target: Target) -> bool:

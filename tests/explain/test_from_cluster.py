@@ -97,3 +97,13 @@ async def test_one_object_that_can_not_be_used_is_named_and_left_out() -> None:
     answer = await ask("podgroup/g", node("n1"), pod_group("g"), pod("p", "g"), bad)
     assert answer["wouldBind"] == {"default/p": "n1"}
     assert any("default/bad" in each for each in answer["leftOut"])
+
+
+async def test_a_pod_group_that_can_not_be_used_is_told_with_what_the_scheduler_said_of_it() -> None:
+    group = waiting_group()
+    group["spec"]["minResources"] = {"cpu": "many"}
+    answer = await ask("pod/p", node("n1"), lease("2026-01-01T11:59:50Z"), group, pod("p", "g"))
+    assert answer["source"] == "status"
+    assert "PodGroup default/g: spec.minResources[cpu]: 'many'" in answer["note"]
+    assert answer["reason"]["code"] == "QueueQuota"
+    assert "does not exist" not in as_text(answer)

@@ -56,6 +56,11 @@ async def explain_cluster(
     chosen = configuration or _configuration(found)
     simulation = Simulation(_model(found, scheduler_names), chosen, Pace(now))
     answer = explain(simulation, target, ray)
+    group = f"PodGroup {answer['podGroup']}:"
+    problem = next((text for text in found.left_out if text.startswith(group)), None)
+    if problem is not None:
+        # What a PodGroup that can't be used waits for was told by the scheduler, on the PodGroup.
+        return await _stored(client, target, ray, now, f"the scheduler can't use {problem}")
     return {**answer, "leftOut": found.left_out} if found.left_out else answer
 
 
