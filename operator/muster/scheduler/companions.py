@@ -14,11 +14,11 @@ from muster.scheduler.specs import Companion, PodGroupSpec, TaskSpec, TaskStatus
 from muster.scheduler.task import TaskInfo
 
 if TYPE_CHECKING:
-    from muster.scheduler.cache import SchedulerCache
+    from muster.scheduler.accounts import Accounts
     from muster.scheduler.job import JobInfo
 
 
-def reconcile(cache: SchedulerCache, job: JobInfo, nodes: Mapping[str, str]) -> None:
+def reconcile(cache: Accounts, job: JobInfo, nodes: Mapping[str, str]) -> None:
     """Make the job's placeholders what they should be. `nodes` (role to node) says where a new one goes."""
     if not job.placeholders and not job.companion_roles:
         return
@@ -33,7 +33,7 @@ def reconcile(cache: SchedulerCache, job: JobInfo, nodes: Mapping[str, str]) -> 
             _add(cache, job, spec, companion, nodes.get(role))
 
 
-def drop(cache: SchedulerCache, job: JobInfo, role: str) -> None:
+def drop(cache: Accounts, job: JobInfo, role: str) -> None:
     """Give a placeholder's room back."""
     placeholder = job.placeholders[role]
     if placeholder.node is not None:
@@ -66,7 +66,7 @@ def _is_of(placeholder: TaskInfo, companion: Companion) -> bool:
     )
 
 
-def _add(cache: SchedulerCache, job: JobInfo, group: PodGroupSpec, companion: Companion, node: str | None) -> None:
+def _add(cache: Accounts, job: JobInfo, group: PodGroupSpec, companion: Companion, node: str | None) -> None:
     spec = TaskSpec(
         uid=f"companion/{job.key}/{companion.role}",
         namespace=group.namespace,
