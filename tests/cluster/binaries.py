@@ -21,7 +21,6 @@ REQUIREMENTS: dict[str, str] = {
     "go.etcd.io/etcd/server/v3": versions.ETCD,
     "github.com/coredns/coredns": versions.COREDNS,
     "sigs.k8s.io/kind": versions.KIND,
-    "sigs.k8s.io/cri-tools": versions.CRICTL,
     "sigs.k8s.io/kwok": versions.KWOK,
 }
 """The version of each Go module that programs come from."""
@@ -35,7 +34,6 @@ PROGRAMS: dict[str, str] = {
     **{name: f"{KUBERNETES_MODULE}/cmd/{name}" for name in _KUBERNETES_PROGRAMS},
     **{name: f"{MODULE_NAME}/{name}" for name in _OWN_PROGRAMS},
     "kind": "sigs.k8s.io/kind",
-    "crictl": "sigs.k8s.io/cri-tools/cmd/crictl",
     "kwok": "sigs.k8s.io/kwok/cmd/kwok",
 }
 """The package of each program. Go names a program after the last part of its package's path."""
@@ -48,5 +46,4 @@ def stamps() -> dict[str, str]:
     """Return the Go variables that the linker sets, so that programs know which version they are of."""
     major, minor, _ = versions.KUBERNETES.removeprefix("v").split(".", 2)
     values = {"gitVersion": versions.KUBERNETES, "gitMajor": major, "gitMinor": minor, "gitTreeState": "clean"}
-    kubernetes = {f"k8s.io/component-base/version.{key}": value for key, value in values.items()}
-    return {**kubernetes, "sigs.k8s.io/cri-tools/pkg/version.Version": versions.CRICTL}
+    return {f"k8s.io/component-base/version.{key}": value for key, value in values.items()}

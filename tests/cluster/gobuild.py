@@ -29,7 +29,7 @@ _SELDOM_RUN = (
     *("k8s.io/kubernetes/pkg/controller/...", "k8s.io/kubernetes/pkg/volume/...", "k8s.io/kubernetes/pkg/proxy/..."),
     *("k8s.io/client-go/applyconfigurations/...", "k8s.io/client-go/informers/...", "k8s.io/client-go/listers/..."),
     *("k8s.io/client-go/kubernetes/...", "k8s.io/kubectl/...", "k8s.io/cli-runtime/...", "k8s.io/cri-api/..."),
-    *("k8s.io/kubelet/...", "sigs.k8s.io/kustomize/...", "sigs.k8s.io/kind/...", "sigs.k8s.io/cri-tools/..."),
+    *("k8s.io/kubelet/...", "sigs.k8s.io/kustomize/...", "sigs.k8s.io/kind/..."),
     *("k8s.io/kubernetes/pkg/apis/...", "k8s.io/kubernetes/pkg/registry/...", "k8s.io/kubernetes/pkg/scheduler/..."),
     *("k8s.io/api/...", "k8s.io/apiextensions-apiserver/pkg/apis/...", "github.com/google/cel-go/..."),
     *("github.com/google/gnostic-models/...", "github.com/google/cadvisor/...", "go.opentelemetry.io/otel/..."),

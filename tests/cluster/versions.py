@@ -14,7 +14,6 @@ COREDNS: Final = "v1.12.4"
 """The first that is written for the client libraries of this Kubernetes, whose programs it is compiled with."""
 
 KIND: Final = "v0.33.0"
-CRICTL: Final = "v1.34.0"
 KWOK: Final = "v0.6.1"
 """The newest that compiles with the client libraries of this Kubernetes."""
 

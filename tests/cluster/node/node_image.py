@@ -32,7 +32,7 @@ _PACKAGES = (
     *("containerd", "runc", "containernetworking-plugins"),
 )
 _NODE_PROGRAMS = ("kubelet", "kubeadm", "kubectl")
-ALL_PROGRAMS = tuple(dict.fromkeys([*PROGRAMS, *_NODE_PROGRAMS, "crictl"]))
+ALL_PROGRAMS = tuple(dict.fromkeys([*PROGRAMS, *_NODE_PROGRAMS]))
 _UNWANTED = (
     "usr/lib/systemd/system/sysinit.target.wants/systemd-tmpfiles-setup.service",
     "usr/lib/systemd/system/multi-user.target.wants/*",
@@ -133,7 +133,6 @@ def _configure_containerd(root: Path) -> None:
 def _install_programs(root: Path, binaries: Mapping[str, Path]) -> None:
     for name in _NODE_PROGRAMS:
         shutil.copy(binaries[name], root / "usr/bin" / name)
-    shutil.copy(binaries["crictl"], root / "usr/local/bin/crictl")
     (root / "kind/version").write_text(versions.KUBERNETES)
     for folder in ("kind/manifests", "etc/kubernetes/manifests"):
         (root / folder).mkdir(parents=True, exist_ok=True)
