@@ -13,7 +13,12 @@ import pytest
 
 from muster.kube.objects import ApiObject
 from muster.kube.resource import RAYJOBS, Resource
+from muster.scheduler.conf import DEFAULT
+from muster.simulator.input_error import InputError
 from muster.simulator.manifests import TYPES, read_manifests
+from muster.simulator.model import build_model
+from muster.simulator.report import cycle_document
+from muster.simulator.simulation import Pace, Simulation
 from muster.simulator.snapshot import RayObject, snapshot_zip
 from muster.simulator.sources import read_sources
 from tests.simulator.manifests import gang, node, pod, pod_group, priority_class, queue, text
@@ -111,3 +116,27 @@ def test_half_a_snapshot_is_refused(tmp_path: Path, damage: slice) -> None:
     path.write_bytes(snapshot_zip(objects_of(tmp_path, node("n1")), None, TAKEN)[damage])
     with pytest.raises(Exception, match=r"snapshot\.zip: not a readable zip"):
         read_sources([str(path)])
+
+
+def test_what_no_scheduler_could_use_is_left_out_of_a_snapshots_simulation_and_named(tmp_path: Path) -> None:
+    good, bad = gang("good", 1), pod("bad", "good", "-1")
+    impossible = pod_group("wrong")
+    impossible["spec"]["minResources"] = {"cpu": "many"}
+    broken = queue("broken", capability={"cpu": "lots"})
+    path = tmp_path / "snapshot.zip"
+    path.write_bytes(snapshot_zip(objects_of(tmp_path, node("n1"), broken, impossible, [*good, bad]), None, TAKEN))
+    model = build_model(read_manifests(read_sources([str(path)]).documents), ("muster",))
+    (named,) = model.left_out
+    assert "default/bad" in named
+    simulation = Simulation(model, DEFAULT, Pace(TAKEN))
+    document = cycle_document(simulation.cycle(), model.cache, simulation.inquiry())
+    assert [binding["pod"] for binding in document["bindings"]] == ["default/good-w-0"]
+    assert "spec.capability" in str(document["queues"]["broken"]["problem"])
+    assert "spec.minResources[cpu]" in str(document["podGroups"]["default/wrong"])
+
+
+def test_a_file_of_ones_own_has_no_such_leave(tmp_path: Path) -> None:
+    file = tmp_path / "manifests.yaml"
+    file.write_bytes(text(queue("broken", capability={"cpu": "lots"})))
+    with pytest.raises(InputError, match=r"spec\.capability"):
+        build_model(read_manifests(read_sources([str(file)]).documents), ("muster",))

@@ -105,7 +105,8 @@ def _from_files(
         found = sources.configuration
         configuration = DEFAULT if found is None else parse_configuration(found[1], found[0])
     model = build_model(read_manifests(sources.documents), names)
-    return ask(Simulation(model, configuration, Pace(now)), target, ray_state(sources.documents, target))
+    answer = ask(Simulation(model, configuration, Pace(now)), target, ray_state(sources.documents, target))
+    return {**answer, "leftOut": model.left_out} if model.left_out else answer
 
 
 def _from_cluster(

@@ -91,6 +91,8 @@ def simulate(
     finally:
         gc.enable()
     _say_passed_over(found.passed_over)
+    for each in model.left_out:
+        typer.echo(f"muster: left out {each}", err=True)
     _run(Simulation(model, configuration, Pace(start, step, grace)), cycles, output)
 
 

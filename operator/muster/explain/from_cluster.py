@@ -22,7 +22,7 @@ from muster.kube.resource import LEASES, PODGROUPS, PODS, RAYCLUSTERS, RAYJOBS, 
 from muster.scheduler.conf import DEFAULT, ConfigurationError, SchedulerConfiguration
 from muster.simulator.collecting import Collection as Collected
 from muster.simulator.collecting import collect
-from muster.simulator.input_error import InputError, Place
+from muster.simulator.input_error import Place
 from muster.simulator.manifests import Found, Manifests
 from muster.simulator.model import Model, build_model
 from muster.simulator.simulation import Pace, Simulation
@@ -54,14 +54,21 @@ async def explain_cluster(
     except Forbidden as error:
         return await _stored(client, target, ray, now, f"the cluster can't be read: {error.message}")
     chosen = configuration or _configuration(found)
-    simulation = Simulation(_model(found, scheduler_names), chosen, Pace(now))
-    answer = explain(simulation, target, ray)
-    group = f"PodGroup {answer['podGroup']}:"
-    problem = next((text for text in found.left_out if text.startswith(group)), None)
+    model = _model(found, scheduler_names)
+    answer = explain(Simulation(model, chosen, Pace(now)), target, ray)
+    left_out = found.left_out + model.left_out
+    problem = _problem_of(answer["podGroup"], model, left_out)
     if problem is not None:
         # What a PodGroup that can't be used waits for was told by the scheduler, on the PodGroup.
         return await _stored(client, target, ray, now, f"the scheduler can't use {problem}")
-    return {**answer, "leftOut": found.left_out} if found.left_out else answer
+    return {**answer, "leftOut": left_out} if left_out else answer
+
+
+def _problem_of(key: str, model: Model, left_out: list[str]) -> str | None:
+    job, name = model.cache.jobs.get(key), f"PodGroup {key}:"
+    if job is not None and job.spec is not None and job.spec.problem:
+        return f"{name} {job.spec.problem}"
+    return next((text for text in left_out if text.startswith(name)), None)
 
 
 def _configuration(found: Collected) -> SchedulerConfiguration:
@@ -75,20 +82,12 @@ def _configuration(found: Collected) -> SchedulerConfiguration:
 
 
 def _model(found: Collected, scheduler_names: Collection[str]) -> Model:
-    """A model of what can be used; what can't is named and left out, as in the scheduler itself."""
+    """A model of what can be used; what can't is left out, as in the scheduler itself."""
     objects: dict[Resource, list[Found[ApiObject]]] = {each: [] for each in Manifests().objects}
     for resource, some in found.objects.items():
         if resource in objects:
-            objects[resource] = [Found(Place(f"{resource.kind} {each.key}"), each) for each in some]
-    while True:
-        try:
-            return build_model(Manifests(objects), scheduler_names)
-        except InputError as error:
-            before = sum(map(len, objects.values()))
-            objects = {kind: [each for each in some if each.place != error.place] for kind, some in objects.items()}
-            if sum(map(len, objects.values())) == before:
-                raise
-            found.left_out.append(str(error))
+            objects[resource] = [Found(Place(f"{resource.kind} {each.key}", observed=True), each) for each in some]
+    return build_model(Manifests(objects), scheduler_names)
 
 
 async def _stopped(client: ApiClient, namespace: str, now: float) -> str | None:

@@ -9,12 +9,14 @@ from dataclasses import dataclass
 class Place:
     """Where an object stands: the file, the document in it (from 1; 0 for the file as a whole), the item of a List.
 
-    `item` counts from 1; 0 when the document is no List.
+    `item` counts from 1; 0 when the document is no List. `observed`: it was read from a running cluster (a snapshot),
+    whose scheduler has to live with it too; so one that can't be used stops nothing.
     """
 
     file: str
     document: int = 0
     item: int = 0
+    observed: bool = False
 
     def __str__(self) -> str:
         document = f", document {self.document}" if self.document else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Generic, TypeVar
 
 import msgspec
@@ -109,7 +109,7 @@ def items_of(document: Document) -> Iterator[tuple[Place, Mapping[str, Any], str
         raise InputError(place, "items", f"must be a list, not {type(items).__name__}")
     inherited = {} if kind == "List" else {"apiVersion": api_version, "kind": kind.removesuffix("List")}
     for number, item in enumerate(items, 1):
-        inside = Place(place.file, place.document, number)
+        inside = replace(place, item=number)
         if not isinstance(item, Mapping):
             raise InputError(inside, "", f"must be an object, not {type(item).__name__}")
         yield from items_of(Document(inside, {**inherited, **item}))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
 from muster.engine.amounts import TranslationError
@@ -45,7 +46,6 @@ from muster.simulator.manifests import Found, Manifests
 GATE: Final = "muster.dev/gang"
 
 T = TypeVar("T", bound=ApiObject)
-S = TypeVar("S")
 
 
 class Model:
@@ -54,6 +54,8 @@ class Model:
     def __init__(self, scheduler_names: Collection[str]) -> None:
         self.cache = SchedulerCache()
         self.pods: dict[str, Pod] = {}
+        self.left_out: list[str] = []
+        """What could not be used, and why."""
         self._ours = frozenset(scheduler_names)
 
     def set_pod(self, pod: Pod) -> None:
@@ -72,53 +74,76 @@ class Model:
 
 
 def build_model(manifests: Manifests, scheduler_names: Collection[str]) -> Model:
-    """A model of all objects, told of them in an order that does not depend on the documents'. Raises InputError."""
+    """A model of all objects, told of them in an order that does not depend on the documents'.
+
+    Raises InputError for the first one that can't be used; one that was observed is left out instead, and named.
+    """
     model = Model(scheduler_names)
     cache = model.cache
     classes = with_built_in(found.object for found in manifests.of(PRIORITYCLASSES, PriorityClass))
     for priority_class in classes.values():
         cache.set_priority_class(priority_class_spec(priority_class))
-    for queue in _in_order(manifests.of(QUEUES, Queue)):
-        check_queue(queue)
-        cache.set_queue(_translated(queue, queue_spec))
-    for quota in _in_order(manifests.of(RESOURCEQUOTAS, ResourceQuota)):
-        quota_spec = _translated(quota, resource_quota_spec)
-        if quota_spec is not None:
-            cache.set_resource_quota(quota_spec)
-    for budget in _in_order(manifests.of(PODDISRUPTIONBUDGETS, PodDisruptionBudget)):
-        cache.set_disruption_budget(_translated(budget, disruption_budget_spec))
-    _add_storage(cache, manifests)
-    for node in _in_order(manifests.of(NODES, Node)):
-        cache.set_node(_translated(node, lambda each: node_spec(admit_node(each))))
-    for group in _in_order(manifests.of(PODGROUPS, PodGroup)):
-        check_pod_group(group)
-        cache.set_pod_group(pod_group_spec(group.object))
-    _add_pods(model, _in_order(manifests.of(PODS, Pod)), classes)
+    _add(model, manifests.of(QUEUES, Queue), lambda each: cache.set_queue(queue_spec(each)), check_queue)
+    _add(model, manifests.of(RESOURCEQUOTAS, ResourceQuota), lambda each: _set_quota(cache, each))
+    budgets = manifests.of(PODDISRUPTIONBUDGETS, PodDisruptionBudget)
+    _add(model, budgets, lambda each: cache.set_disruption_budget(disruption_budget_spec(each)))
+    _add_storage(model, manifests)
+    _add(model, manifests.of(NODES, Node), lambda each: cache.set_node(node_spec(admit_node(each))))
+    groups = manifests.of(PODGROUPS, PodGroup)
+    _add(model, groups, lambda each: cache.set_pod_group(pod_group_spec(each)), check_pod_group)
+    _add_pods(model, manifests.of(PODS, Pod), classes)
     return model
 
 
-def _add_storage(cache: SchedulerCache, manifests: Manifests) -> None:
+def _set_quota(cache: SchedulerCache, quota: ResourceQuota) -> None:
+    spec = resource_quota_spec(quota)
+    if spec is not None:
+        cache.set_resource_quota(spec)
+
+
+def _add_storage(model: Model, manifests: Manifests) -> None:
+    cache, storage = model.cache, model.cache.storage
     for namespace in manifests.of(NAMESPACES, Namespace):
         cache.set_namespace(namespace.object.metadata.name, namespace.object.metadata.labels)
-    for storage_class in manifests.of(STORAGECLASSES, StorageClass):
-        cache.storage.set_class(_translated(storage_class, storage_class_spec))
-    for csi_node in manifests.of(CSINODES, CSINode):
-        cache.storage.set_csi_node(_translated(csi_node, csi_node_spec))
-    for volume in manifests.of(PERSISTENTVOLUMES, PersistentVolume):
-        cache.storage.set_volume(_translated(volume, volume_spec))
-    for claim in manifests.of(PERSISTENTVOLUMECLAIMS, PersistentVolumeClaim):
-        cache.storage.set_claim(_translated(claim, claim_spec))
+    classes = manifests.of(STORAGECLASSES, StorageClass)
+    _add(model, classes, lambda each: storage.set_class(storage_class_spec(each)))
+    _add(model, manifests.of(CSINODES, CSINode), lambda each: storage.set_csi_node(csi_node_spec(each)))
+    volumes = manifests.of(PERSISTENTVOLUMES, PersistentVolume)
+    _add(model, volumes, lambda each: storage.set_volume(volume_spec(each)))
+    claims = manifests.of(PERSISTENTVOLUMECLAIMS, PersistentVolumeClaim)
+    _add(model, claims, lambda each: storage.set_claim(claim_spec(each)))
 
 
-def _add_pods(model: Model, pods: Iterable[Found[Pod]], classes: Mapping[str, PriorityClass]) -> None:
-    for found in pods:
-        _translated(Found(found.place, admit_pod(found, classes)), model.set_pod)
+def _add_pods(model: Model, pods: list[Found[Pod]], classes: Mapping[str, PriorityClass]) -> None:
+    for found in sorted(pods, key=_age):
+        with _left_out_if_observed(model):
+            check_times(found)
+            _tell(Found(found.place, admit_pod(found, classes)), model.set_pod)
 
 
-def _in_order(objects: list[Found[T]]) -> list[Found[T]]:
-    for each in objects:
-        check_times(each)
-    return sorted(objects, key=_age)
+def _add(
+    model: Model,
+    objects: list[Found[T]],
+    tell: Callable[[T], object],
+    check: Callable[[Found[T]], None] | None = None,
+) -> None:
+    """Tell the model of these, oldest first. `check` is stricter than the scheduler, which knows some by a problem."""
+    for found in sorted(objects, key=_age):
+        with _left_out_if_observed(model):
+            check_times(found)
+            if check is not None and not found.place.observed:
+                check(found)
+            _tell(found, tell)
+
+
+@contextmanager
+def _left_out_if_observed(model: Model) -> Iterator[None]:
+    try:
+        yield
+    except InputError as error:
+        if not error.place.observed:
+            raise
+        model.left_out.append(str(error))
 
 
 def _age(found: Found[Any]) -> tuple[str, str]:
@@ -126,8 +151,8 @@ def _age(found: Found[Any]) -> tuple[str, str]:
     return (meta.creation_timestamp or "", meta.uid)
 
 
-def _translated(found: Found[T], translate: Callable[[T], S]) -> S:
+def _tell(found: Found[T], tell: Callable[[T], object]) -> None:
     try:
-        return translate(found.object)
+        tell(found.object)
     except TranslationError as error:
         raise InputError(found.place, error.path, f"{error.message} ({found.object.key})") from error

@@ -7,7 +7,7 @@ import sys
 import zipfile
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -75,9 +75,14 @@ def _read_zip(name: str, content: bytes, found: Sources) -> None:
                 if member.filename == CONFIGURATION:
                     found.configuration = (f"{name}:{member.filename}", text)
                 else:
-                    found.documents += _documents(f"{name}:{member.filename}", text)
+                    found.documents += _observed(_documents(f"{name}:{member.filename}", text))
     except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError) as error:
         raise InputError(Place(name), "", f"not a readable zip: {error}") from error
+
+
+def _observed(documents: Iterator[Document]) -> Iterator[Document]:
+    for document in documents:
+        yield Document(replace(document.place, observed=True), document.content)
 
 
 def _documents(name: str, text: bytes) -> Iterator[Document]:
