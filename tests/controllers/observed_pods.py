@@ -27,8 +27,10 @@ def pod(
     replica: int = 0,
     replica_name: str | None = None,
     host: int = 0,
+    template: str | None = None,
 ) -> Pod:
-    """A pod of `age` seconds. `leaving`: seconds until its grace period ends; `exited`: exit code of its container."""
+    """A pod of `age` seconds. `leaving`: seconds until its grace period ends; `exited`: exit code of its container;
+    `template`: the hash of the template that it was made from."""
     pod_labels = {
         labels.GROUP: group,
         labels.NODE_TYPE: labels.HEAD if group == labels.HEAD_GROUP else labels.WORKER,
@@ -43,6 +45,8 @@ def pod(
         "labels": pod_labels,
         "creationTimestamp": timestamp(NOW - age),
     }
+    if template is not None:
+        metadata["annotations"] = {labels.TEMPLATE_HASH: template}
     if leaving is not None:
         metadata["deletionTimestamp"] = timestamp(NOW + leaving)
     status: dict[str, Any] = {"phase": phase}

@@ -84,6 +84,25 @@ def test_a_head_that_broke_again_is_replaced_when_its_time_comes() -> None:
     assert (deleted(plan), created(plan), plan.look_again) == (set(), [], NOW + 40)
 
 
+@pytest.mark.parametrize(
+    ("present", "gone"),
+    [
+        pytest.param(waiting("head", group=HEAD_GROUP, template="old"), True, id="one that waits is made anew"),
+        pytest.param(head(phase="Pending", template="old"), True, id="also one whose image can't be had"),
+        pytest.param(head(template="old"), False, id="one that runs stays"),
+        pytest.param(waiting("head", group=HEAD_GROUP, template="new"), False, id="one of the new template stays"),
+        pytest.param(waiting("head", group=HEAD_GROUP), False, id="one of which nothing is known stays"),
+        pytest.param(waiting("head", group=HEAD_GROUP, template="old", leaving=9), False, id="one that leaves leaves"),
+    ],
+)
+def test_a_changed_template_comes_to_a_head_that_has_not_begun_to_run(present: Pod, gone: bool) -> None:
+    plan = heads(present, template="new")
+    assert deleted(plan) == ({"head"} if gone else set())
+    assert created(plan) == [], "it keeps its place until it is gone"
+    assert not any(deletion.broken for deletion in plan.delete), "its replacement need not be paced"
+    assert all(deletion.unchanged for deletion in plan.delete), "it may begin to run any moment"
+
+
 # --- workers --------------------------------------------------------------------------------------------------------
 
 
@@ -162,6 +181,19 @@ def test_a_named_worker_is_not_counted_when_the_surplus_is_cut() -> None:
     assert (deleted(plan), created(plan)) == ({"b"}, [])
 
 
+def test_a_changed_template_comes_to_the_workers_that_have_not_begun_to_run() -> None:
+    pods = [pod("runs", replica=0, template="old"), waiting("waits", replica=1, template="old")]
+    plan = plan_workers(group(2), pods, NOW, template="new")
+    assert (deleted(plan), created(plan)) == ({"waits"}, [])
+    assert deleted(plan_workers(group(2), pods, NOW, template="old")) == set()
+
+
+def test_a_worker_that_is_named_and_outdated_goes_once() -> None:
+    named = group(1, scaleStrategy={"workersToDelete": ["waits"]})
+    plan = plan_workers(named, [waiting("waits", template="old")], NOW, template="new")
+    assert [deletion.pod.metadata.name for deletion in plan.delete] == ["waits"]
+
+
 # --- several hosts --------------------------------------------------------------------------------------------------
 
 
@@ -194,6 +226,12 @@ def test_a_replica_whose_creation_was_cut_short_is_completed() -> None:
     plan = plan_workers(group(1, numOfHosts=3), begun, NOW)
     assert (deleted(plan), created(plan)) == (set(), [(0, 1), (0, 2)])
     assert {creation.replica_name for creation in plan.create} == {"workers-r0"}
+
+
+def test_a_changed_template_comes_to_whole_replicas_only() -> None:
+    waits: dict[str, Any] = {"phase": "Pending", "node": None, "template": "old"}
+    pods = hosts(0, waits, {"template": "old"}) + hosts(1, waits, waits)
+    assert deleted(plan_workers(group(2, numOfHosts=2), pods, NOW, template="new")) == {"r1-h0", "r1-h1"}
 
 
 def test_a_surplus_goes_by_whole_replicas() -> None:

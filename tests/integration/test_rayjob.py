@@ -12,7 +12,7 @@ from muster.kube.resource import JOBS, PODGROUPS, PODS, QUEUES, RAYCLUSTERS, RAY
 from tests.integration.observed import Observed
 from tests.integration.operators import eventually
 from tests.integration.ray_dashboard import RayDashboards
-from tests.integration.ray_manifests import cluster_spec, queue, ray_job, worker_group
+from tests.integration.ray_manifests import cluster_spec, queue, ray_job, template, worker_group
 from tests.integration.stand_ins import StandIns
 
 pytest_plugins = ("tests.integration.controller_fixtures",)
@@ -141,6 +141,55 @@ async def test_a_closed_queue_keeps_a_job_from_making_pods_until_it_opens(seen: 
     assert not await seen.names(RAYCLUSTERS)
     await seen.api.patch(QUEUES, None, name, {"status": {"state": "Open"}}, subresource="status")
     await seen.job_state("demo", "Complete")
+
+
+async def test_a_gang_that_waits_takes_a_changed_spec_and_keeps_its_place(seen: Observed, stand_ins: StandIns) -> None:
+    stand_ins.holds_back = lambda pod: True
+    await create(seen, ray_job("demo"))
+    await eventually(lambda: _pods_of_cpu(seen, ["1", "1", "1"]), "three pods wait")
+    before = await seen.get(PODGROUPS, "ray-demo-pg")
+    smaller = worker_group(replicas=1, template=template("500m"))
+    await edit(seen, "demo", rayClusterSpec=cluster_spec(smaller))
+    await seen.event("UpdatedRayCluster", "spec.rayClusterSpec")
+    await eventually(lambda: _pods_of_cpu(seen, ["1", "500m"]), "the head stays, one smaller worker waits")
+    group = await seen.until(PODGROUPS, "ray-demo-pg", lambda pg: pg["spec"]["minMember"] == 2, "the gang is smaller")
+    assert before is not None
+    assert group["metadata"]["uid"] == before["metadata"]["uid"]
+    stand_ins.holds_back = lambda pod: False
+    await seen.job_state("demo", "Complete")
+    assert len(await seen.all(RAYCLUSTERS)) == 1
+
+
+async def _pods_of_cpu(seen: Observed, requests: list[str]) -> bool:
+    """Whether the Ray pods there are request so much processor time, in whatever order."""
+    found = [pod["spec"]["containers"][0]["resources"]["requests"]["cpu"] for pod in await seen.pods()]
+    return sorted(found) == sorted(requests)
+
+
+async def test_a_changed_spec_does_not_touch_the_cluster_of_a_job_that_runs(
+    seen: Observed, dashboards: RayDashboards
+) -> None:
+    await create(seen, ray_job("demo", "run"))
+    await runs(seen)
+    await edit(seen, "demo", rayClusterSpec=cluster_spec(worker_group(replicas=1)), activeDeadlineSeconds=1000)
+    # The job's next state comes after the controller has seen the edit.
+    await edit(seen, "demo", suspend=True)
+    await seen.until(RAYJOBS, "demo", lambda job: job["status"]["jobDeploymentStatus"] != "Running", "it is suspended")
+    assert not await seen.events("UpdatedRayCluster")
+
+
+async def test_what_is_edited_in_the_cluster_itself_stays(seen: Observed, stand_ins: StandIns) -> None:
+    stand_ins.holds_back = lambda pod: True
+    await create(seen, ray_job("demo"))
+    await eventually(lambda: _pods_of_cpu(seen, ["1", "1", "1"]), "three pods wait")
+    (cluster,) = await seen.all(RAYCLUSTERS)
+    one = {"spec": {"workerGroupSpecs": [worker_group(replicas=1)]}}
+    await seen.api.patch(RAYCLUSTERS, seen.namespace, cluster["metadata"]["name"], one)
+    await seen.until(PODGROUPS, "ray-demo-pg", lambda pg: pg["spec"]["minMember"] == 2, "the gang follows the cluster")
+    await edit(seen, "demo", activeDeadlineSeconds=1000)
+    stand_ins.holds_back = lambda pod: False
+    await seen.job_state("demo", "Complete")
+    assert not await seen.events("UpdatedRayCluster")
 
 
 # --- refusal --------------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Generic, TypeVar
 
-from muster.kube.client import ApiClient
+from muster.kube.client import ApiClient, PatchKind
 from muster.kube.errors import AlreadyExists, Conflict, NotFound
 from muster.kube.informer import Change, Informer
 from muster.kube.objects import ApiObject, ObjectMeta, OwnerReference
@@ -115,15 +115,42 @@ class Children(Generic[T]):
         self.informer.record(patched)
         return patched
 
-    async def delete(self, present: T, *, propagation: str | None = None) -> bool:
+    async def replace_spec(self, present: T, spec: Mapping[str, Any], annotations: Mapping[str, str]) -> T:
+        """Put `spec` in the place of the object's, and set these annotations, of which it has some already.
+
+        Raises Conflict when it is not as it was seen any more.
+        """
+        meta = present.metadata
+        patch: list[dict[str, Any]] = [
+            {"op": "test", "path": "/metadata/uid", "value": meta.uid},
+            {"op": "test", "path": "/metadata/resourceVersion", "value": meta.resource_version},
+            {"op": "add", "path": "/spec", "value": dict(spec)},
+        ]
+        for key, value in annotations.items():
+            escaped = key.replace("~", "~0").replace("/", "~1")
+            patch.append({"op": "add", "path": f"/metadata/annotations/{escaped}", "value": value})
+        replaced = await self._client.patch(
+            self.resource, meta.namespace, meta.name, patch, kind=PatchKind.JSON, decode=self._decode
+        )
+        self.informer.record(replaced)
+        return replaced
+
+    async def delete(self, present: T, *, propagation: str | None = None, unchanged: bool = False) -> bool:
         """Delete exactly this object; False when it had gone, or been replaced by another, before.
 
-        Raises Conflict when it is still there: then the refusal was not about its UID.
+        With `unchanged` it is deleted only if it still is as it was seen. Raises Conflict when it is still there: then
+        the refusal was not about its UID.
         """
         meta = present.metadata
         try:
             left = await self._client.delete(
-                self.resource, meta.namespace, meta.name, uid=meta.uid, propagation=propagation, decode=self._decode
+                self.resource,
+                meta.namespace,
+                meta.name,
+                uid=meta.uid,
+                resource_version=meta.resource_version if unchanged else None,
+                propagation=propagation,
+                decode=self._decode,
             )
         except NotFound:
             self._hide(meta)

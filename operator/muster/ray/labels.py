@@ -55,6 +55,10 @@ GANG_GATE = "muster.dev/gang"
 COMPANIONS = "muster.dev/companions"
 COMPANION_NODES = "muster.dev/companion-nodes"
 
+# What an object was made from, Muster's own
+SPEC_HASH = "muster.dev/spec-hash"
+TEMPLATE_HASH = "muster.dev/template-hash"
+
 # Finalizers: only where a deletion needs work outside Kubernetes
 RAYJOB_FINALIZER = "ray.io/rayjob-finalizer"
 

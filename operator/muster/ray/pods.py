@@ -23,6 +23,7 @@ from muster.ray.init_container import wait_gcs_ready
 from muster.ray.owner import owner_reference
 from muster.ray.pod_options import PodOptions
 from muster.ray.ray_node import RayNode
+from muster.ray.template_hash import template_hash
 from muster.ray.volumes import add_shared_memory
 
 Manifest = dict[str, Any]
@@ -106,6 +107,7 @@ def _metadata(cluster: RayCluster, node: RayNode, name: str) -> dict[str, Any]:
     overwrite = cluster.metadata.annotations.get(labels.OVERWRITE_CONTAINER_COMMAND)
     if overwrite is not None:
         annotations[labels.OVERWRITE_CONTAINER_COMMAND] = overwrite
+    annotations[labels.TEMPLATE_HASH] = template_hash(node)
     return {
         "name": name,
         "namespace": cluster.metadata.namespace,

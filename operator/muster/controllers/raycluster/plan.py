@@ -21,11 +21,12 @@ from muster.ray.pod_health import is_running, is_running_and_ready, is_terminati
 
 @dataclass(frozen=True, slots=True)
 class Deletion:
-    """A pod that has to go, and why (the rest of a sentence)."""
+    """A pod that has to go, and why (the rest of a sentence). `unchanged`: only if it is still as it was seen."""
 
     pod: Pod
     why: str
     broken: bool = False
+    unchanged: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +73,20 @@ class _Replica:
         )
 
 
-def plan_head(pods: Sequence[Pod], now: float, *, replace_at: float = 0.0, may_create: bool = True) -> GroupPlan:
-    """One healthy head. `replace_at`: before that second no broken head is replaced (see `ReplacementPacing`)."""
-    deletions = _broken(pods, now, replace_at)
+def plan_head(
+    pods: Sequence[Pod],
+    now: float,
+    *,
+    replace_at: float = 0.0,
+    may_create: bool = True,
+    template: str | None = None,
+) -> GroupPlan:
+    """One healthy head. `replace_at`: before that second no broken head is replaced (see `ReplacementPacing`).
+
+    `template` is the hash of the template as it is now: a pod that was made from another one and has not begun to run
+    is made anew.
+    """
+    deletions = [*_broken(pods, now, replace_at), *_outdated(pods, template)]
     doomed = {deletion.pod.metadata.uid for deletion in deletions}
     staying = sorted(
         (pod for pod in pods if not is_terminating(pod) and pod.metadata.uid not in doomed),
@@ -91,9 +103,15 @@ def plan_head(pods: Sequence[Pod], now: float, *, replace_at: float = 0.0, may_c
 
 
 def plan_workers(
-    group: WorkerGroupSpec, pods: Sequence[Pod], now: float, *, autoscaling: bool = False, replace_at: float = 0.0
+    group: WorkerGroupSpec,
+    pods: Sequence[Pod],
+    now: float,
+    *,
+    autoscaling: bool = False,
+    replace_at: float = 0.0,
+    template: str | None = None,
 ) -> GroupPlan:
-    """The desired number of healthy replicas.
+    """The desired number of healthy replicas; `template` as for `plan_head`.
 
     With autoscaling Ray names the workers that have to go (`scaleStrategy.workersToDelete`), so that no other surplus
     is cut: the autoscaler knows which are idle.
@@ -103,6 +121,9 @@ def plan_workers(
     replicas = list(_replicas(group, pods))
     deletions = list(_broken_replicas(group, replicas, now, replace_at))
     doomed = {deletion.pod.metadata.uid for deletion in deletions}
+    outdated = [pod for pod in _outdated_replicas(replicas, template) if pod.pod.metadata.uid not in doomed]
+    deletions += outdated
+    doomed |= {deletion.pod.metadata.uid for deletion in outdated}
     staying = [one for one in replicas if one.live and not any(pod.metadata.uid in doomed for pod in one.live)]
     if not autoscaling:
         surplus = len(staying) - group.desired_replicas
@@ -150,6 +171,26 @@ def _broken_replicas(
         elif _torn(group, replica):
             for pod in replica.live:
                 yield Deletion(pod, "another host of its replica is gone", broken=True)
+
+
+def _outdated(pods: Iterable[Pod], template: str | None) -> list[Deletion]:
+    """The pods to which a corrected template can still come before they do anything."""
+    return [
+        Deletion(pod, "its template was changed before it ran", unchanged=True)
+        for pod in pods
+        if template is not None
+        and pod.status.phase in (None, "", "Pending")
+        and not is_terminating(pod)
+        and pod.metadata.annotations.get(labels.TEMPLATE_HASH, template) != template
+        and why_replace(pod) is None
+    ]
+
+
+def _outdated_replicas(replicas: Iterable[_Replica], template: str | None) -> Iterator[Deletion]:
+    for replica in replicas:
+        outdated = _outdated(replica.live, template)
+        if len(outdated) == len(replica.live):
+            yield from outdated
 
 
 def _whole(replica: _Replica, cause: Pod, why: str, *, broken: bool) -> Iterator[Deletion]:

@@ -23,7 +23,7 @@ from muster.controllers.raycluster.plan import (
     plan_removed_groups,
     plan_workers,
 )
-from muster.kube.errors import AlreadyExists, ApiError
+from muster.kube.errors import AlreadyExists, ApiError, Conflict
 from muster.kube.objects import Pod
 from muster.quantities import QuantityError
 from muster.ray import labels, names
@@ -31,6 +31,8 @@ from muster.ray.cluster_conditions import PROVISIONED, ReplicaFailure
 from muster.ray.gang_membership import GangMembership
 from muster.ray.pod_health import condition, is_head, is_terminating, is_worker
 from muster.ray.pods import WorkerPlace, head_pod, worker_pod
+from muster.ray.ray_node import RayNode
+from muster.ray.template_hash import template_hash
 
 Manifest = dict[str, Any]
 HEAD_GROUP = labels.HEAD_GROUP
@@ -82,6 +84,7 @@ class ClusterPods:
             self._context.clock.now(),
             replace_at=self._memory.pacing.replace_at(HEAD_GROUP),
             may_create=not self._head_is_gone_for_good(),
+            template=template_hash(RayNode.head(self._cluster, self._context.options.pods.cluster_domain)),
         )
         await self._carry_out(plan, HEAD_GROUP)
         prefix = names.head_pod_prefix(self._cluster.metadata.name)
@@ -103,6 +106,7 @@ class ClusterPods:
             self._context.clock.now(),
             autoscaling=self._cluster.spec.autoscaling,
             replace_at=self._memory.pacing.replace_at(group.group_name),
+            template=template_hash(RayNode.worker(self._cluster, group, self._context.options.pods.cluster_domain)),
         )
         await self._carry_out(plan, group.group_name)
         if self._outcome.failure is None:
@@ -134,8 +138,10 @@ class ClusterPods:
         pod = deletion.pod
         role = "Head" if is_head(pod) else "Worker"
         try:
-            deleted = await self._context.pods.delete(pod)
+            deleted = await self._context.pods.delete(pod, unchanged=deletion.unchanged)
         except ApiError as error:
+            if deletion.unchanged and isinstance(error, Conflict):
+                return  # the change comes as an event, and is looked at then
             self._say("Warning", f"FailedToDelete{role}Pod", f"Failed deleting pod {pod.key}: {error}", "Delete")
             self._outcome.failed(f"FailedDelete{role}Pod", error)
             return

@@ -14,6 +14,7 @@ from muster.controllers.rayjob.look import Look
 from muster.ray import labels, names
 from muster.ray.owner import owner_reference
 from muster.ray.services import dashboard_port, head_ports
+from muster.ray.template_hash import content_hash
 from muster.ray.validation import validate_ray_cluster
 
 READY = "ready"
@@ -57,15 +58,36 @@ async def find(look: Look) -> ObservedRayCluster | None:
 async def ensure(look: Look) -> ObservedRayCluster:
     """The job's own cluster, created if it is missing. Raises NotOurs."""
     name = str(look.status.ray_cluster_name)
-    found, created = await look.context.ray_clusters.ensure(manifest(look.job, name), look.job.metadata.uid)
+    wanted = manifest(look.job, name)
+    wanted["metadata"]["annotations"][labels.SPEC_HASH] = content_hash(wanted["spec"])
+    found, created = await look.context.ray_clusters.ensure(wanted, look.job.metadata.uid)
     if created:
         look.say("Normal", "CreatedRayCluster", f"Created RayCluster {found.key}", "Create")
     return found
 
 
+async def update(look: Look, cluster: ObservedRayCluster) -> ObservedRayCluster:
+    """Give the cluster the spec that the job has now. Raises Conflict when somebody has changed it meanwhile."""
+    spec = manifest(look.job, cluster.metadata.name)["spec"]
+    updated = await look.context.ray_clusters.replace_spec(cluster, spec, {labels.SPEC_HASH: content_hash(spec)})
+    message = f"RayCluster {updated.key} has got the changed spec.rayClusterSpec"
+    look.say("Normal", "UpdatedRayCluster", message, "Update")
+    return updated
+
+
+def is_outdated(look: Look, cluster: ObservedRayCluster) -> bool:
+    """Whether the cluster was made from another spec than the job has now. What users edit in the cluster is theirs."""
+    made_from = cluster.metadata.annotations.get(labels.SPEC_HASH)
+    if made_from is None or cluster.metadata.deletion_timestamp is not None:
+        return False
+    return made_from != content_hash(manifest(look.job, cluster.metadata.name)["spec"])
+
+
 def is_ready(cluster: ObservedRayCluster) -> bool:
-    """Whether jobs may be handed to the cluster: it is ready, and not on its way out."""
-    return cluster.status.get("state") == READY and cluster.metadata.deletion_timestamp is None
+    """Whether jobs may be handed to the cluster: it is ready as its spec is now, and not on its way out."""
+    status, meta = cluster.status, cluster.metadata
+    current = (status.get("observedGeneration") or 0) >= (meta.generation or 0)
+    return status.get("state") == READY and current and meta.deletion_timestamp is None
 
 
 def is_the_jobs(look: Look, cluster: ObservedRayCluster) -> bool:

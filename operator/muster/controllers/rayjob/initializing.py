@@ -1,6 +1,8 @@
 """State Initializing: gang, queue, cluster; once the cluster is ready, the submitter.
 
 The PodGroup comes first, so that no pod is ever seen without its gang. While something is missing the status says what.
+Until the job is submitted a changed `rayClusterSpec` is passed on to the cluster, so that a gang which waits can be
+made smaller, or its pods corrected, without losing its place in the queue.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from muster.controllers.rayjob.ending import fail
 from muster.controllers.rayjob.finalizer import hold_finalizer
 from muster.controllers.rayjob.gang import keep_gang
 from muster.controllers.rayjob.look import Look
-from muster.controllers.rayjob.submitter import ensure_submitter
+from muster.controllers.rayjob.submitter import ensure_submitter, find_submitter
 from muster.controllers.rayjob.waiting import why_waiting
 from muster.controllers.runner import Requeue
 from muster.kube.errors import Invalid
@@ -45,11 +47,15 @@ async def initialize(look: Look) -> Requeue | None:
 
 async def _bring_about(look: Look) -> ObservedRayCluster | None:
     cluster = await job_cluster.find(look)
-    await keep_gang(look, job_cluster.model(look, cluster) if cluster else None, submitter_to_come=True)
+    outdated = cluster is not None and find_submitter(look) is None and job_cluster.is_outdated(look, cluster)
+    # The gang has its new size before its members come and go.
+    like = job_cluster.model(look, cluster) if cluster is not None and not outdated else None
+    await keep_gang(look, like, submitter_to_come=True)
     await ensure_queue(look.context, look.job)
     if cluster is None and await _queue_is_closed(look):
         return None
-    return await job_cluster.ensure(look)
+    cluster = await job_cluster.ensure(look)
+    return await job_cluster.update(look, cluster) if outdated else cluster
 
 
 async def _queue_is_closed(look: Look) -> bool:

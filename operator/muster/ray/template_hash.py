@@ -1,0 +1,30 @@
+"""Tells whether a pod was made from what the spec says of its group now."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+from muster.ray.ray_node import RayNode
+
+
+def template_hash(node: RayNode) -> str:
+    """A digest of all that the user's spec says of the pods of a group; how many there are is no part of it.
+
+    What Muster itself adds is left out: a newer Muster must not take its own pods for outdated.
+    """
+    said = {
+        "template": node.template,
+        "rayStartParams": node.start_params,
+        "resources": node.group_resources,
+        "labels": node.group_labels,
+        "rayVersion": node.ray_version,
+        "port": node.gcs_port,
+    }
+    return content_hash(said)
+
+
+def content_hash(said: Any) -> str:
+    """A digest of a JSON value, the same in whatever order its maps are."""
+    return hashlib.sha256(json.dumps(said, sort_keys=True, separators=(",", ":")).encode()).hexdigest()[:16]
