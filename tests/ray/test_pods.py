@@ -18,7 +18,7 @@ def worker(group: dict[str, Any] | None = None, **options: Any) -> dict[str, Any
     return worker_pod(cluster, cluster.spec.worker_groups[0], "demo-small-worker-x", **options)
 
 
-def annotations(pod: dict[str, Any]) -> dict[str, str]:
+def said_of(pod: dict[str, Any]) -> dict[str, str]:
     """All but the hash of the template, which has tests of its own."""
     return {key: value for key, value in pod["metadata"]["annotations"].items() if key != TEMPLATE_HASH}
 
@@ -102,7 +102,7 @@ def test_annotations_come_from_the_template_and_the_overwrite_from_the_cluster()
         head={"template": template(metadata={"annotations": {"a": "b"}})},
         metadata={"annotations": {"ray.io/overwrite-container-cmd": "true", "not-for-pods": "x"}},
     )
-    assert annotations(head_pod(cluster, "h")) == {
+    assert said_of(head_pod(cluster, "h")) == {
         "a": "b",
         "ray.io/overwrite-container-cmd": "true",
         "ray.io/ft-enabled": "false",
@@ -131,7 +131,7 @@ def test_without_a_gang_nothing_is_said_about_scheduling() -> None:
     pod = worker()
     assert "schedulerName" not in pod["spec"]
     assert "schedulingGates" not in pod["spec"]
-    assert not annotations(pod)
+    assert not said_of(pod)
 
 
 @pytest.mark.parametrize("scheduler", ["default-scheduler", "yunikorn"])
