@@ -26,7 +26,7 @@ def said_of(pod: dict[str, Any]) -> dict[str, str]:
 def test_a_head_pod_says_what_it_is() -> None:
     pod = head_pod(ray_cluster(), "demo-head-x")
     assert (pod["apiVersion"], pod["kind"]) == ("v1", "Pod")
-    assert {**pod["metadata"], "annotations": annotations(pod)} == {
+    assert {**pod["metadata"], "annotations": said_of(pod)} == {
         "name": "demo-head-x",
         "namespace": "default",
         "labels": {
@@ -113,7 +113,7 @@ def test_a_member_of_a_gang_is_gated_from_its_first_moment() -> None:
     pod = worker(gang=GANG)
     assert pod["spec"]["schedulerName"] == "muster"
     assert pod["spec"]["schedulingGates"] == [{"name": "muster.dev/gang"}]
-    assert annotations(pod) == {
+    assert said_of(pod) == {
         "scheduling.k8s.io/group-name": "ray-demo-pg",
         "volcano.sh/task-spec": "small",
     }

@@ -64,6 +64,7 @@ def _audit_job(job: JobInfo) -> None:
     assert set(job.pending) == {task.uid for task in pending if not task.companion}, job.key
     assert job.allocated == requests(task for task in tasks if task.status.charged), job.key
     assert job.requested == requests(job.tasks.values()), job.key
+    assert job.asked == requests(task for task in pending if task.spec.ours and not task.spec.gated), job.key
     assert job.gated == requests(task for task in pending if task.spec.gated), job.key
     assert all(task.job is job for task in tasks), job.key
 
@@ -72,12 +73,11 @@ def _audit_queues(cache: SchedulerCache) -> None:
     for name, queue in cache.queues.items():
         jobs = [job for job in cache.jobs.values() if job.queue is queue]
         tasks = [task for job in jobs for task in job.all_tasks()]
-        waiting = [t for t in tasks if t.status is TaskStatus.PENDING and t.spec.ours and not t.spec.gated]
         leaving = [t for t in tasks if t.status is TaskStatus.RELEASING and t.node is not None]
         assert set(queue.jobs) == {job.key for job in jobs}, name
         assert queue.allocated == requests(task for task in tasks if task.status.charged), name
         assert queue.releasing == requests(leaving), name
-        assert queue.pending == requests(waiting), name
+        assert queue.pending == total(job.compute_contribution().wanted for job in jobs), name
         assert queue.inqueue == total(job.compute_contribution().inqueue for job in jobs), name
         assert queue.elastic == total(job.compute_contribution().elastic for job in jobs), name
     sum_up_root(cache.queues)

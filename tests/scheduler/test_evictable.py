@@ -22,6 +22,7 @@ Names = list[str] | None
 def session_of(cluster: Cluster, *tiers: list[Plugin], flags: dict[str, bool] | None = None) -> Session:
     framework = Framework([[(plugin, flags or {}) for plugin in tier] for tier in tiers])
     session = Session(cluster.cache, framework, cluster.configuration, cluster.now)
+    session.settle()
     for plugin in framework.plugins:
         plugin.on_session_open(session)
     return session
@@ -190,6 +191,19 @@ def test_gang_lets_only_the_surplus_go_in_the_order_given(point: str) -> None:
     candidates = tasks(session, "a-w-2 b-w-0 a-w-1 b-w-1")
     victims = getattr(session.framework, point)(session, task(session, "p"), candidates)
     assert named(victims) == "a-w-2 b-w-0 b-w-1"
+
+
+@pytest.mark.parametrize("point", ["preemptable", "reclaimable"])
+def test_gang_keeps_the_roles_that_the_gang_can_not_do_without(point: str) -> None:
+    cluster = Cluster.of(
+        nodes("n", 1, cpu=9),
+        pod_group("a", 2, roles={"head": 1, "worker": 1}),
+        [pod("a-head", "a", role="head", node="n-0"), *pods("a", 3, role="worker", node="n-0")],
+        pod("p"),
+    )
+    session = session_of(cluster, [PLUGINS["gang"]({})])
+    candidates = tasks(session, "a-head a-w-2 a-w-1 a-w-0")
+    assert named(getattr(session.framework, point)(session, task(session, "p"), candidates)) == "a-w-2 a-w-1"
 
 
 def test_drf_lets_a_job_keep_no_less_than_the_preemptor_would_have() -> None:

@@ -124,6 +124,7 @@ def test_a_resource_that_the_cluster_does_not_have_is_given_to_nobody() -> None:
         node("n"),
         queue("q", capability=resources(2, gpu=4)),
         gang("g", 1, gpu=1, queue="q"),
+        gang("h", 1, queue="q"),
         configuration=CONFIGURATION,
     )
     cluster.cycle()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from muster.scheduler.resources import Resources
@@ -79,6 +81,41 @@ def test_a_remainder_that_nobody_can_use_ends_the_sharing() -> None:
     cluster.cycle()
     found = {name: cluster.cache.queues[name].deserved for name in "ab"}
     assert found == {"a": resources(6, 4), "b": resources(4, 6)}
+
+
+@pytest.mark.parametrize(
+    "hopeless",
+    [
+        pytest.param(gang("a", 1, 100, queue="a"), id="larger than every node"),
+        pytest.param(gang("a", 30, 1, queue="a"), id="larger than the cluster"),
+        pytest.param([pod_group("a", 20, queue="a"), *pods("a", 19)], id="pods are missing"),
+        pytest.param(
+            [pod_group("a", 2, queue="a", roles={"head": 1, "worker": 1}), *pods("a", 19, role="worker")],
+            id="a role is missing",
+        ),
+        pytest.param(
+            [replace(pod_group("a", 1, queue="a"), problem="spec: wrong"), *pods("a", 19)], id="its PodGroup is broken"
+        ),
+        pytest.param(
+            [pod_group("empty", 1, queue="a"), *pods("of-nobody", 19)], id="pods of a PodGroup that does not exist"
+        ),
+    ],
+)
+def test_what_could_not_be_placed_takes_no_part_of_the_cluster(hopeless: list[Spec]) -> None:
+    cluster = Cluster.of(node("n", 20), queue("a"), queue("b"), configuration=FAIR)
+    cluster.add(hopeless, gang("b", 16, queue="b"))
+    cluster.run()
+    assert sum(name.startswith("b-") for name in cluster.placed()) == 16
+
+
+def test_a_gang_that_can_be_placed_again_gets_its_part_again() -> None:
+    cluster = Cluster.of(node("n", 10), queue("a"), queue("b"), gang("a", 1, 12, queue="a"), configuration=FAIR)
+    cluster.add(gang("b", 9, queue="b"))
+    cluster.run()
+    assert len(cluster.placed()) == 9
+    cluster.add(node("large", 16))
+    cluster.run()
+    assert cluster.placed()["a-w-0"] == "large"
 
 
 RUNNING = [pod_group("r", 1, min_resources=resources(2), phase=Phase.RUNNING, queue="q"), *pods("r", 3, node="n")]

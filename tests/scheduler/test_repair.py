@@ -6,8 +6,20 @@ from dataclasses import replace
 
 import pytest
 
-from muster.scheduler.specs import Phase, PodGroupSpec, TaskStatus
-from muster.testing import Cluster, bindings, evictions, gang, node, nodes, pod, pod_group, pods, resources
+from muster.scheduler.specs import Phase, PodGroupSpec, PriorityClassSpec, TaskStatus
+from muster.testing import (
+    Cluster,
+    bindings,
+    configuration,
+    evictions,
+    gang,
+    node,
+    nodes,
+    pod,
+    pod_group,
+    pods,
+    resources,
+)
 from tests.scheduler.audit import audit
 
 
@@ -123,6 +135,18 @@ def test_a_gang_whose_members_succeed_one_after_the_other_is_not_broken(status: 
     cluster.delete("g-w-1")
     cluster.cycle()
     assert not cluster.cycle(seconds=600).evictions
+
+
+def test_a_gang_that_the_cycle_itself_has_broken_is_watched_from_then_on() -> None:
+    """A configuration without `gang` may take members below a minimum; no event has to come for that to be noticed."""
+    taking = configuration("enqueue, allocate, preempt", ["priority"], ["predicates"])
+    cluster = Cluster.of(node("n", 2), PriorityClassSpec("high", 100), gang("low", 2), configuration=taking)
+    cluster.run()
+    cluster.add(pod_group("high", 1, priority_class="high"), pod("high-0", "high", priority=100))
+    outcome = cluster.cycle()
+    assert len(evictions(outcome)) == 1
+    assert outcome.wake_at == cluster.now + 60
+    assert outcome.pod_groups["default/low"].broken_since == cluster.now
 
 
 def test_a_finished_job_keeps_its_pods() -> None:

@@ -16,6 +16,7 @@ from muster.scheduler.node import NodeInfo
 from muster.scheduler.parking import ParkingLot, Relief
 from muster.scheduler.placement import NodeIndex
 from muster.scheduler.queue import IMPLICIT, QueueInfo
+from muster.scheduler.reasons import Reason
 from muster.scheduler.resources import Resources
 from muster.scheduler.rivals import Rivals
 from muster.scheduler.shapes import ShapeBook
@@ -40,7 +41,8 @@ class Accounts:
     ended it with room promised on nodes, `nominated` those for which such room is kept, and since when (Unix seconds).
     `resource_quotas` and `disruption_budgets` are by namespace and key; `budgets_relaxed` grows whenever one of the
     latter may allow more. `starved` are the jobs that have waited too long, `holds` what is held for the first of them
-    (as it was worked out from `holds_seen`). `memory` belongs to the cycle.
+    (as it was worked out from `holds_seen`), `hopeless` those that can't be placed at all. `memory` belongs to the
+    cycle.
     """
 
     def __init__(self) -> None:
@@ -73,6 +75,7 @@ class Accounts:
         self.rivals = Rivals()
         self.memory: object = None
         self.unsettled: dict[str, JobInfo] = {}
+        self.hopeless: dict[str, JobInfo] = {}
         self.ungrouped = QueueInfo(_UNGROUPED)
         self.outlooks: tuple[Outlook, ...] = ()
         self.tree_changed = True
@@ -220,12 +223,30 @@ class Accounts:
         """The job's phase or reservation changed."""
         self.unsettled[job.key] = job
 
+    def note_never(self, job: JobInfo, never: Reason | None) -> bool:
+        """Remember why the gang's pods can't be placed at all here (None: they could be); whether that is new.
+
+        What can't be placed reserves nothing, and its queue gets no part of the cluster for it.
+        """
+        never = never if job.tasks else None
+        new = (never is None) is not (job.never is None)
+        job.never = never
+        if new:
+            self.unsettle(job)
+        if never is None:
+            self.hopeless.pop(job.key, None)
+        else:
+            self.hopeless[job.key] = job
+        return new
+
     def contribute(self, job: JobInfo, *, withdraw: bool = False) -> None:
         """Replace the job's part in promises by what it is now, or by nothing."""
         before = job.contribution
         after = NO_CONTRIBUTION if withdraw else job.compute_contribution()
         job.contribution = after
         queue = job.queue
+        queue.pending.add(after.wanted)
+        queue.pending.sub(before.wanted)
         for sums in (queue.own_sums(), *queue.charged):
             sums.inqueue.add(after.inqueue)
             sums.inqueue.sub(before.inqueue)

@@ -14,6 +14,7 @@ from muster.scheduler.actions import ACTIONS
 from muster.scheduler.buckets import fits
 from muster.scheduler.cache import SchedulerCache
 from muster.scheduler.conf import SchedulerConfiguration, build_framework
+from muster.scheduler.eligibility import impossible
 from muster.scheduler.explain import look_beyond_quota
 from muster.scheduler.framework import Framework
 from muster.scheduler.hierarchy import sum_up_root
@@ -28,7 +29,7 @@ from muster.scheduler.reasons import Code, Wake
 from muster.scheduler.repair import (
     expire_reservation,
     next_deadline,
-    note_whole,
+    note_broken,
     release_room_of_the_unplaced,
     watch_over,
 )
@@ -46,6 +47,8 @@ class _Memory:
     configuration: SchedulerConfiguration
     framework: Framework
     deadlines: dict[str, float]
+    world: object = None
+    """How large queues, cluster and nodes were when the hopeless were judged."""
 
 
 def run_cycle(cache: SchedulerCache, configuration: SchedulerConfiguration, now: float) -> Outcome:
@@ -120,6 +123,7 @@ def _open(session: Session, memory: _Memory) -> None:
             job.phase = Phase.PENDING
         release_room_of_the_unplaced(session, job)
         expire_reservation(session, job)
+    _judge_hopeless(session, memory, looked_at)
     cache.settle()
     for job in _in_order(looked_at.values()):
         watch_over(session, job)
@@ -139,6 +143,18 @@ def _open(session: Session, memory: _Memory) -> None:
     session.candidates = _in_order(cache.waiting.values())
     for job in session.candidates:
         job.wanting_nodes = {}
+
+
+def _judge_hopeless(session: Session, memory: _Memory, looked_at: dict[str, JobInfo]) -> None:
+    """Tell who can't be placed at all before parts are shared out: who has changed, and after a change of the cluster
+    all who could not before.
+    """
+    cache = session.cache
+    world = (cache.total.key(), cache.tree_version, cache.index.makes_version)
+    jobs = looked_at if world == memory.world else {**looked_at, **cache.hopeless}
+    memory.world = world
+    for job in jobs.values():
+        cache.note_never(job, impossible(session, job) if waits(job) else None)
 
 
 def _in_order(jobs: Iterable[JobInfo]) -> list[JobInfo]:
@@ -180,7 +196,7 @@ def _say_what_changed(session: Session) -> tuple[dict[str, PodGroupStatus], dict
     pods: dict[str, PodVerdict] = {}
     looked_at = {job.key: job for job in session.candidates}
     for job in _in_order({**cache.changed, **looked_at}.values()):
-        note_whole(job)
+        note_broken(session, job)
         if job.parked is None:
             _note_reason(session, job)
         pods.update(pod_verdicts(job))
@@ -210,8 +226,10 @@ def _park(session: Session) -> None:
             cache.waiting.pop(job.key, None)
             continue
         reasons = [*session.findings.get(job.key, ()), *([job.reason] if job.reason else [])]
+        if job.never is not None:
+            reasons = [job.never]  # whatever else there is to say, nothing helps as long as this holds
         wakes = frozenset(wake for reason in reasons for wake in reason.wakes)
-        if job.key in session.hunted:
+        if job.key in session.hunted and job.never is None:
             wakes |= {Wake.VICTIMS}
         if job.key in session.reserving or (job.phase is Phase.PENDING and not session.findings.get(job.key)):
             continue

@@ -29,8 +29,8 @@ _NOTHING = Resources()
 class JobInfo:
     """Accounts and state of one gang. Changed only by the cache and the cycle.
 
-    `allocated` is what its charged tasks use, `gated` what those ask for that others hold back, `requested` what all
-    its pods ask for; `version` counts changes of accounts.
+    `allocated` is what its charged tasks use, `asked` what those ask for that could be placed, `gated` those that
+    others hold back, `requested` all its pods; `version` counts changes of accounts.
 
     `light` counts the members that wait and ask for nothing. `held_min` is the minimum that the gang met last: below it
     the gang is broken. `lost` are the members, by role, that have a node which was deleted: they count as placed until
@@ -42,6 +42,7 @@ class JobInfo:
 
     __slots__ = (
         "allocated",
+        "asked",
         "broken_since",
         "companion_roles",
         "conditions",
@@ -87,6 +88,7 @@ class JobInfo:
         self.placeholders: dict[str, TaskInfo] = {}
         self.companion_roles: frozenset[str] = frozenset()
         self.allocated = Resources()
+        self.asked = Resources()
         self.gated = Resources()
         self.requested = Resources()
         self.version = 0
@@ -275,7 +277,7 @@ class JobInfo:
         if task.spec.gated:
             change(self.gated, task.spec.request)
         elif task.spec.ours:
-            change(self.queue.pending, task.spec.request)
+            change(self.asked, task.spec.request)
         if not task.companion:
             if task.shape.best_effort and not self.is_companion(task):
                 self.light += sign
@@ -301,26 +303,36 @@ class JobInfo:
         """What the job adds to its queue's and the cluster's promises (reference: proportion, overcommit)."""
         minimum = self.min_resources
         elastic = self.allocated.exceeded(minimum or _NOTHING).without_pods()
+        wanted = self.asked.clone() if self._could_be_placed() else _NOTHING
         empty = not self.min_member and not self.tasks
         if minimum is None or empty or self.reservation_expired or self.never is not None:
-            return Contribution(_NOTHING, _NOTHING, elastic)
+            return Contribution(_NOTHING, _NOTHING, elastic, wanted)
         rest = minimum.exceeded(self.allocated).exceeded(self.gated)
         if self.phase is Phase.INQUEUE:
-            return Contribution(rest, minimum.exceeded(self.gated), elastic)
+            return Contribution(rest, minimum.exceeded(self.gated), elastic, wanted)
         if self.phase is Phase.RUNNING and self.placed >= self.min_member:
-            return Contribution(rest, rest, elastic)
-        return Contribution(_NOTHING, _NOTHING, elastic)
+            return Contribution(rest, rest, elastic, wanted)
+        return Contribution(_NOTHING, _NOTHING, elastic, wanted)
+
+    def _could_be_placed(self) -> bool:
+        """Whether the pods that wait would be placed if there were room and quota enough."""
+        return self.spec is not None and not self.spec.problem and self.never is None and self.is_valid()
 
 
 class Contribution:
-    """A job's part in promises: `inqueue` to its queue, `promised` to the cluster, `elastic` above its minimum."""
+    """A job's part in its queue's accounts and in promises.
 
-    __slots__ = ("elastic", "inqueue", "promised")
+    `inqueue` is promised to its queue, `promised` to the cluster, `elastic` is what it uses above its minimum, `wanted`
+    what its waiting pods ask for: nothing as long as they could not be placed whatever they were given.
+    """
 
-    def __init__(self, inqueue: Resources, promised: Resources, elastic: Resources) -> None:
+    __slots__ = ("elastic", "inqueue", "promised", "wanted")
+
+    def __init__(self, inqueue: Resources, promised: Resources, elastic: Resources, wanted: Resources) -> None:
         self.inqueue = inqueue
         self.promised = promised
         self.elastic = elastic
+        self.wanted = wanted
 
 
-NO_CONTRIBUTION = Contribution(Resources(), Resources(), Resources())
+NO_CONTRIBUTION = Contribution(Resources(), Resources(), Resources(), Resources())

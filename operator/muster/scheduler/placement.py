@@ -26,7 +26,10 @@ __all__ = ["NodeIndex", "ShapeView", "fits"]
 
 
 class NodeIndex:
-    """All nodes in buckets, and the views of the shapes. `version` is another one after each change."""
+    """All nodes in buckets, and the views of the shapes.
+
+    `version` is another one after each change, `makes_version` when a make of node has come or gone.
+    """
 
     def __init__(self) -> None:
         self.epoch = 0
@@ -34,6 +37,7 @@ class NodeIndex:
         self.log: list[Bucket] = []
         self.buckets: dict[object, Bucket] = {}
         self.makes: dict[object, Make] = {}
+        self.makes_version = 0
         self.judge = Judge()
         self.images = ImageBook()
         self._make_of: dict[str, Make] = {}
@@ -170,6 +174,7 @@ class NodeIndex:
             self._next_id += 1
             make = self.makes[key] = Make(self._next_id, key, self.images.named_on(spec))
             self._starts_over = True
+            self.makes_version += 1
         make.nodes[node.name] = node
         self._make_of[node.name] = make
         self.images.add(make.images, 1)
@@ -185,6 +190,7 @@ class NodeIndex:
         if not make.nodes:
             del self.makes[make.key]
             self._starts_over = True
+            self.makes_version += 1
 
     def _make_key(self, spec: NodeSpec) -> object:
         labels = tuple(sorted((k, v) for k, v in spec.labels.items() if k in self._mentioned))

@@ -124,6 +124,6 @@ class PodGroups(ClusterRules):
         job.queue.jobs.pop(job.key, None)
         self.drop_queue_if_empty(job.queue)
         self.lot.unpark(job)
-        for shelf in (self.jobs, self.changed, self.waiting, self.unsettled, self.starved):
+        for shelf in (self.jobs, self.changed, self.waiting, self.unsettled, self.starved, self.hopeless):
             shelf.pop(job.key, None)
         self.reserving.discard(job.key)

@@ -56,9 +56,9 @@ class Sums:
 class QueueInfo:
     """Accounts of one queue.
 
-    `allocated`: charged tasks of its jobs. `releasing`: its tasks that are leaving. `pending`: tasks that could be
-    placed. `inqueue`: reserved for admitted jobs, above what they use already. `elastic`: what jobs use above their
-    minimum. `deserved`: set by `proportion`, None without it. `version` counts changes of `allocated` and `pending`.
+    `allocated`: charged tasks of its jobs. `releasing`: its tasks that are leaving. `pending`: waiting tasks of gangs
+    that could be placed. `inqueue`: reserved for admitted jobs, above what they use already. `elastic`: what jobs use
+    above their minimum. `deserved`: set by `proportion`, None without it. `version` counts changes of tasks.
 
     What follows is worked out by `hierarchy.link`: `above` (nearest first) and `children` are the queues next to it in
     the tree, `lineage` its own name and those above, `levels` the queue and those above whose caps bind it in a

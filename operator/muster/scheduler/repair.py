@@ -79,12 +79,18 @@ def forget_when_confirmed(job: JobInfo) -> None:
 def watch_over(session: Session, job: JobInfo) -> None:
     """Note since when a gang is broken, and take it down when its time is up."""
     job.lost = find_lost(session, job)
+    since = note_broken(session, job)
+    if since is not None and session.now >= since + session.configuration.gang_repair_timeout:
+        roll_back(session, job)
+
+
+def note_broken(session: Session, job: JobInfo) -> float | None:
+    """Since when the gang is broken, which it may be by what the cycle itself has decided; None when it is not."""
     if not is_broken(job):
         forget_when_confirmed(job)
-        return
+        return None
     job.broken_since = _at_most_now(session, job.broken_since)
-    if session.now >= job.broken_since + session.configuration.gang_repair_timeout:
-        roll_back(session, job)
+    return job.broken_since
 
 
 def roll_back(session: Session, job: JobInfo) -> None:

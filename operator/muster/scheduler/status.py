@@ -49,7 +49,9 @@ def find_reason(session: Session, job: JobInfo) -> Reason | None:
     obstacle = obstacle_to_placement(job)
     findings += [obstacle] if obstacle else []
     never = impossible(session, job)
-    _note_never(session, job, never)
+    if session.cache.note_never(job, never):
+        # Members that were placed in this cycle left others that can't be. Parts are worked out when a cycle begins.
+        session.cache.relief.queues.update(job.queue.lineage)
     findings += [never] if never else []
     if not findings:
         held = held_back(job)
@@ -59,14 +61,6 @@ def find_reason(session: Session, job: JobInfo) -> Reason | None:
     if found.code is Code.NOT_ENOUGH_NODES and session.holds.of(job) is not None:
         return replace(found, detail="room is being held for it")
     return found
-
-
-def _note_never(session: Session, job: JobInfo, never: Reason | None) -> None:
-    """A gang whose pods can't be placed at all reserves nothing."""
-    never = never if job.tasks else None
-    if (never is None) is not (job.never is None):
-        session.cache.unsettle(job)
-    job.never = never
 
 
 def next_phase(job: JobInfo, *, unschedulable: bool) -> Phase:

@@ -41,6 +41,27 @@ class Trials:
     def fits(self, job: JobInfo) -> bool:
         """Whether the gang, in the form that it has now, would be admitted and placed."""
         self.left -= 1
+        with self._counted(job):
+            return self._fits(job)
+
+    @contextmanager
+    def _counted(self, job: JobInfo) -> Iterator[None]:
+        """What can never be placed has no part in what its queue deserves: in another form it would have one."""
+        never, cache = job.never, self.session.cache
+        if never is None:
+            yield
+            return
+        job.never = None
+        cache.contribute(job)
+        _share_out(self.session)
+        try:
+            yield
+        finally:
+            job.never = never
+            cache.contribute(job)
+            _share_out(self.session)
+
+    def _fits(self, job: JobInfo) -> bool:
         session = self.session
         if obstacle_to_placement(job) is not None:
             return False
@@ -121,7 +142,12 @@ def _as_if_in(session: Session, job: JobInfo, queue: QueueInfo) -> Iterator[None
 def _move(session: Session, job: JobInfo, queue: QueueInfo) -> None:
     """The plugins have to see it there: what a queue deserves depends on who asks in it."""
     session.cache.put_in_queue(job, queue)
+    session.cache.contribute(job)
     job.shape_key = None
+    _share_out(session)
+
+
+def _share_out(session: Session) -> None:
     for plugin in session.framework.plugins:
         plugin.on_session_open(session)
 

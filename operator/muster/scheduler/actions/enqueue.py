@@ -7,7 +7,7 @@ Volcano would, but reserves nothing.
 from __future__ import annotations
 
 from muster.scheduler.actions.order import TurnOrder
-from muster.scheduler.eligibility import impossible, obstacle_to_admission
+from muster.scheduler.eligibility import obstacle_to_admission
 from muster.scheduler.job import JobInfo
 from muster.scheduler.reasons import Reason
 from muster.scheduler.session import Session
@@ -54,7 +54,6 @@ def admit(session: Session, job: JobInfo, *, reserve: bool = True) -> None:
     job.phase = Phase.INQUEUE
     job.inqueue_since = session.now
     job.reservation_expired = not reserve
-    job.never = impossible(session, job) if job.tasks else None
     session.cache.unsettle(job)
     session.cache.changed[job.key] = job
     session.framework.job_enqueued(session, job)

@@ -46,18 +46,39 @@ def _pipelined(_session: Session, job: JobInfo) -> Vote:
 
 
 def _surplus(_session: Session, _for_whom: TaskInfo, candidates: Sequence[TaskInfo]) -> list[TaskInfo]:
-    """Members above their gang's minimum, counted along the candidates (roles are not looked at, as in Volcano)."""
-    left: dict[str, int] = {}
+    """Members above their gang's minimum and above their role's, counted along the candidates.
+
+    Volcano does not look at roles: it would take the head of a Ray cluster that has workers to spare.
+    """
+    found: dict[str, _Spare] = {}
     victims = []
     for task in candidates:
-        job = task.job
-        if job is None:
+        if task.job is None:
             continue
-        ready = left.setdefault(job.key, job.ready)
-        if ready > job.min_member:
-            left[job.key] = ready - 1
+        spare = found.get(task.job.key)
+        if spare is None:
+            spare = found[task.job.key] = _Spare(task.job)
+        if spare.take(task.role):
             victims.append(task)
     return victims
+
+
+class _Spare:
+    """What a gang can do without: so many members in all, and so many of each role that has a minimum."""
+
+    def __init__(self, job: JobInfo) -> None:
+        self._members = job.ready - job.min_member
+        self._of_role = {role: job.placed_of(role) - least for role, least in job.role_minimums()}
+
+    def take(self, role: str) -> bool:
+        """Whether one more member of the role can go; if so it is counted."""
+        of_role = self._of_role.get(role, 1)
+        if self._members <= 0 or of_role <= 0:
+            return False
+        self._members -= 1
+        if role in self._of_role:
+            self._of_role[role] = of_role - 1
+        return True
 
 
 def not_enough_pods(job: JobInfo) -> Reason | None:
