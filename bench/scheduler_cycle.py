@@ -16,9 +16,10 @@ from collections.abc import Callable
 
 from muster.scheduler.cache import SchedulerCache
 from muster.scheduler.conf import DEFAULT, load_configuration
-from muster.scheduler.constraints import PodConstraints, Taint, Toleration
+from muster.scheduler.constraints import PodConstraints, SelectorTerm, Taint, Toleration
 from muster.scheduler.cycle import run_cycle
 from muster.scheduler.resources import Resources
+from muster.scheduler.selectors import Operator, Requirement
 from muster.scheduler.specs import (
     NodeSpec,
     Phase,
@@ -47,6 +48,27 @@ def fill_nodes(cache: SchedulerCache, count: int, seed: int = 1) -> None:
         labels = {"zone": zone, "kubernetes.io/hostname": f"n{index:05}", "disk": random_.choice(("ssd", "hdd"))}
         allocatable = Resources(cpu * 1000, cpu * 4 * GIB, {"pods": 110})
         cache.set_node(NodeSpec(f"n{index:05}", allocatable, labels, taints))
+        _add_daemon(cache, f"n{index:05}")
+
+
+def _add_daemon(cache: SchedulerCache, node: str) -> None:
+    """A pod of a DaemonSet, as every node of a real cluster has some: bound by others, to the node that it names."""
+    name = f"daemon-{node}"
+    here = SelectorTerm(fields=(Requirement("metadata.name", Operator.IN, (node,)),))
+    request = Resources(100, GIB // 8, {"pods": 1})
+    cache.set_task(
+        TaskSpec(
+            name,
+            "kube-system",
+            name,
+            request=request,
+            init_request=Resources(100, GIB // 8),
+            ours=False,
+            status=TaskStatus.RUNNING,
+            node=node,
+            scheduling=PodConstraints(required=(here,)),
+        )
+    )
 
 
 def add_gang(

@@ -22,7 +22,13 @@ from tests.cluster.gobuild import is_built
 from tests.cluster.prerequisites import PrerequisiteError, missing_go
 
 # A busy machine is no fault of the code: however long an example takes, or is in the making, the property holds.
-settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# In CI the same examples are tried each time, so that a change is judged by what it changes; elsewhere new ones.
+settings.register_profile(
+    "patient",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize=os.environ.get("CI", "").lower() == "true",
+)
 settings.load_profile("patient")
 
 _FIXTURES = {"control_plane", "full_control_plane"}

@@ -222,3 +222,19 @@ def test_replacing_a_node_by_a_larger_one_wakes_who_was_too_large() -> None:
     assert not cluster.cycle().bindings
     cluster.add(replace(node("n", cpu=2)))
     assert bindings(cluster.cycle()) == {"g-w-0": "n"}
+
+
+def test_pods_that_are_never_looked_at_tell_no_nodes_apart() -> None:
+    """A DaemonSet's pods name their node each; else every node would be judged and scored by itself."""
+    cluster = Cluster.of([node(f"n-{index}", 4, labels={"rack": f"r{index}"}) for index in range(5)])
+    for index in range(5):
+        field = SelectorTerm(fields=(Requirement("metadata.name", Operator.IN, (f"n-{index}",)),))
+        daemon = pod(f"daemon-{index}", node=f"n-{index}", ours=False, scheduling=PodConstraints(required=(field,)))
+        cluster.add(daemon)
+    cluster.add(gang("g", 2))
+    cluster.run()
+    assert len(cluster.cache.index.makes) == 1
+    cluster.add(gang("picky", 1, scheduling=PodConstraints(node_selector=(("rack", "r3"),))))
+    cluster.run()
+    assert cluster.placed()["picky-w-0"] == "n-3"
+    assert len(cluster.cache.index.makes) == 5

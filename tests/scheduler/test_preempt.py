@@ -84,6 +84,15 @@ def test_a_gang_of_higher_priority_takes_room_and_is_bound_when_the_victims_are_
     audit(cluster.cache)
 
 
+@pytest.mark.parametrize("actions", ["preempt, enqueue, allocate", "preempt, allocate"])
+def test_a_gang_that_is_admitted_after_the_action_has_its_turn_without_any_event(actions: str) -> None:
+    cluster = cluster_of(nodes("n", 1, cpu=4), running("low", 4))
+    cluster.configuration = configuration(actions, ["priority", "gang"], ["predicates"])
+    cluster.add(pod_group("high", 2, priority_class="high"), pods("high", 2))
+    assert cluster.cycle().wake_at == cluster.now
+    assert evictions(cluster.cycle()) == {"low-w-2", "low-w-3"}
+
+
 def test_nothing_is_evicted_when_the_gang_would_still_lack_a_member() -> None:
     """volcano#5026, volcano#5010."""
     cluster = cluster_of(nodes("n", 1, cpu=4), running("low", 2), running("other", 2, priority_class="high"))

@@ -231,6 +231,9 @@ def _park(session: Session) -> None:
         wakes = frozenset(wake for reason in reasons for wake in reason.wakes)
         if job.key in session.hunted and job.never is None:
             wakes |= {Wake.VICTIMS}
+        if job.key in session.admitted_late:
+            session.look_again = True
+            continue
         if job.key in session.reserving or (job.phase is Phase.PENDING and not session.findings.get(job.key)):
             continue
         if job.reason is not None and job.reason.code is not Code.WAITING_FOR_TURN:
@@ -277,9 +280,9 @@ def _changed_queues(session: Session) -> dict[str, QueueStatus]:
 
 
 def _wake_at(session: Session, memory: _Memory) -> float | None:
-    """Now, when this cycle itself made room that somebody waits for; else the next deadline."""
+    """Now, when this cycle itself made room or work for the next; else the next deadline."""
     cache = session.cache
-    if (cache.relief and cache.lot.jobs) or session.fell_back:
+    if (cache.relief and cache.lot.jobs) or session.look_again:
         return session.now
     for key in [key for key in memory.deadlines if key not in cache.jobs]:
         del memory.deadlines[key]

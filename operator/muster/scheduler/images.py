@@ -1,6 +1,6 @@
 """Which nodes have the images that pods name.
 
-Only images that some pod names are told apart: they are part of what makes a make of node.
+Only images that some pod which looks for a node names are told apart: they are part of what makes a make of node.
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ class NodeIndex:
             node.bucket = None
 
     def mention(self, keys: set[str], images: Iterable[str] = ()) -> None:
-        """Some pod reads these labels, or asks for these images: from now on they tell makes apart."""
+        """A pod that looks for a node reads these labels or wants these images: from now on they tell makes apart."""
         new_images = self.images.name(images)
         if keys <= self._mentioned and not new_images:
             return
@@ -95,10 +95,13 @@ class NodeIndex:
 
     def view(self, shape: Shape) -> ShapeView:
         """The up-to-date view of a shape."""
-        self._refresh()
         view = self._views.get(shape.id)
         if view is None:
+            # Only now: most pods are never asked about. Those of a DaemonSet name their node each, and would make every
+            # node a make of its own.
+            self.mention(shape.scheduling.label_keys(), shape.scheduling.images)
             view = self._views[shape.id] = ShapeView(self, shape)
+        self._refresh()
         view.catch_up()
         return view
 

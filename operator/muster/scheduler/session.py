@@ -52,7 +52,10 @@ class Session:
         self.reserving: dict[str, JobInfo] = {}
         self.nominations: dict[str, Statement] = {}
         self.hunted: set[str] = set()
-        self.fell_back = False
+        self.hunting_has_begun = False
+        self.admitted_late: set[str] = set()
+        """Jobs admitted after an action that hunts: it has yet to look at them."""
+        self.look_again = False
         self.holds = Holds(self)
         self._promises: list[tuple[TaskInfo, TaskStatus, str | None]] = []
         self._passing: dict[str, list[TaskInfo]] = {}

@@ -37,7 +37,6 @@ class ShapeBook:
         if shape is None:
             self._next_id += 1
             shape = self._shapes[key] = Shape(self._next_id, request, init_request, scheduling, matched, ties)
-            self._index.mention(scheduling.label_keys(), scheduling.images)
             if ties is not None:
                 ties.users += 1
         elif shape.users == 0:

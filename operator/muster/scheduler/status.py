@@ -140,7 +140,7 @@ def _enter_phase(session: Session, job: JobInfo, phase: Phase) -> None:
     if phase is not job.phase:
         job.phase = phase
         session.cache.unsettle(job)
-        session.fell_back = session.fell_back or (phase is Phase.PENDING and waits(job))
+        session.look_again = session.look_again or (phase is Phase.PENDING and waits(job))
     if job.is_ready() or job.phase is not Phase.INQUEUE:
         if job.reservation_expired:
             session.cache.unsettle(job)

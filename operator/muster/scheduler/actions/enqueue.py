@@ -56,4 +56,6 @@ def admit(session: Session, job: JobInfo, *, reserve: bool = True) -> None:
     job.reservation_expired = not reserve
     session.cache.unsettle(job)
     session.cache.changed[job.key] = job
+    if session.hunting_has_begun:
+        session.admitted_late.add(job.key)
     session.framework.job_enqueued(session, job)

@@ -37,6 +37,7 @@ class Hunters:
         starving = [job for job in session.candidates if is_starving(session, job)]
         # Those too whose queue may take nothing now: that changes when pods of theirs, or of others, leave.
         session.hunted.update(job.key for job in starving)
+        session.hunting_has_begun = True
         self._turns = TurnOrder(session, starving)
         self._failed: set[object] = set()
         actions = session.configuration.actions
