@@ -16,6 +16,7 @@ from muster.scheduler.cache import SchedulerCache
 from muster.scheduler.conf import DEFAULT, SchedulerConfiguration, load_configuration
 from muster.scheduler.constraints import UNCONSTRAINED, PodConstraints, Taint
 from muster.scheduler.cycle import run_cycle
+from muster.scheduler.extender_client import ExtenderClient
 from muster.scheduler.outcome import Outcome
 from muster.scheduler.resources import Resources
 from muster.scheduler.specs import (
@@ -241,6 +242,7 @@ class Cluster:
     cache: SchedulerCache = field(default_factory=SchedulerCache)
     configuration: SchedulerConfiguration = DEFAULT
     now: float = 1_000_000.0
+    extenders: ExtenderClient | None = None
     _made: int = 0
 
     @classmethod
@@ -249,6 +251,11 @@ class Cluster:
         cluster = cls(configuration=configuration)
         cluster.add(*specs)
         return cluster
+
+    def connected(self, extenders: ExtenderClient) -> Cluster:
+        """The same cluster, whose scheduler can ask programs outside."""
+        self.extenders = extenders
+        return self
 
     def add(self, *specs: Spec | Iterable[Spec]) -> None:
         """Add objects, or replace those of the same name."""
@@ -281,7 +288,7 @@ class Cluster:
     def cycle(self, seconds: float = 0.0) -> Outcome:
         """Let time pass, then decide."""
         self.now += seconds
-        return run_cycle(self.cache, self.configuration, self.now)
+        return run_cycle(self.cache, self.configuration, self.now, self.extenders)
 
     def settle(self, outcome: Outcome) -> None:
         """Bound pods run, evicted pods are gone."""

@@ -65,7 +65,7 @@ def test_an_answer_that_hangs_is_waited_for_no_longer_than_allowed(
 ) -> None:
     server.replies["a"] = server.hang
     began = time.monotonic()
-    with pytest.raises(ExtenderError, match=r"^no answer within 0\.1 s$") as caught:
+    with pytest.raises(ExtenderError, match="no answer in time") as caught:
         client.post(f"{server.url}/a", b"{}", 0.1)
     assert time.monotonic() - began < PATIENT
     assert caught.value.seconds >= 0.1
@@ -93,7 +93,7 @@ def test_an_answer_that_comes_in_drops_is_not_waited_for_either(client: HttpExte
         thread = threading.Thread(target=drip, args=(listener,))
         thread.start()
         try:
-            with pytest.raises(ExtenderError, match="no answer within"):
+            with pytest.raises(ExtenderError, match="no answer in time"):
                 client.post(f"http://127.0.0.1:{listener.getsockname()[1]}/a", b"{}", 0.2)
         finally:
             stop.set()

@@ -68,7 +68,7 @@ class HttpExtenderClient:
             async with asyncio.timeout(timeout):
                 return await self._ask(url, body)
         except TimeoutError:
-            raise ExtenderError(f"no answer within {timeout:g} s") from None
+            raise ExtenderError("no answer in time") from None
         except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as error:
             raise ExtenderError(type(error).__name__) from error
 

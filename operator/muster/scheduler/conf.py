@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from muster.scheduler.actions import ACTIONS
+from muster.scheduler.extender_client import ExtenderClient
 from muster.scheduler.framework import Framework, Plugin
 from muster.scheduler.plugins import NOT_YET as PLUGINS_NOT_YET
 from muster.scheduler.plugins import PLUGINS
@@ -125,11 +126,20 @@ def load_configuration(document: object, installed: PluginLoaders | None = None)
     return configuration
 
 
-def build_framework(configuration: SchedulerConfiguration) -> Framework:
-    """The plugins that the configuration asks for, fresh."""
-    return Framework(
-        [[(option.make(dict(option.arguments)), dict(option.flags)) for option in tier] for tier in configuration.tiers]
-    )
+def build_framework(configuration: SchedulerConfiguration, extenders: ExtenderClient | None = None) -> Framework:
+    """The plugins that the configuration asks for, fresh; `extenders` is how programs outside are asked."""
+    tiers = [
+        [(option.make(dict(option.arguments)), dict(option.flags)) for option in tier] for tier in configuration.tiers
+    ]
+    if extenders is not None:
+        for plugin in (plugin for tier in tiers for plugin, _ in tier):
+            plugin.connect(extenders)
+    return Framework(tiers)
+
+
+def not_asked_here(configuration: SchedulerConfiguration) -> tuple[str, ...]:
+    """The plugins that say nothing where programs outside can't be asked."""
+    return tuple(sorted({option.name for tier in configuration.tiers for option in tier if option.make.asks_outside}))
 
 
 def _mapping(value: object, path: str, keys: set[str] | None) -> Mapping[str, Any]:

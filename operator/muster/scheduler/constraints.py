@@ -113,7 +113,8 @@ class PodConstraints:
     `revocable` pods bear nodes that are there only at certain times. `node_groups` are those of the pod's queue, where
     a plugin minds, `seat` is the pod's role in a job that minds who shares nodes. `images` are those of all containers,
     with tag, one for each container. `claims` are the keys of the pod's PersistentVolumeClaims. `assumed` (milli-CPU,
-    bytes) is what scores count for containers that ask for no CPU or memory.
+    bytes) is what scores count for containers that ask for no CPU or memory. `individual` is the pod's uid where a
+    plugin asks about each pod by itself: it then shares its shape with no other.
     """
 
     node_selector: tuple[tuple[str, str], ...] = ()
@@ -128,6 +129,7 @@ class PodConstraints:
     images: tuple[str, ...] = ()
     claims: tuple[str, ...] = ()
     assumed: tuple[int, int] = (0, 0)
+    individual: str = ""
 
     def selects(self, name: str, labels: Mapping[str, str]) -> bool:
         """Whether the node selector and the required node affinity admit the node."""

@@ -16,6 +16,7 @@ from muster.scheduler.cache import SchedulerCache
 from muster.scheduler.conf import SchedulerConfiguration, build_framework
 from muster.scheduler.eligibility import impossible
 from muster.scheduler.explain import look_beyond_quota
+from muster.scheduler.extender_client import ExtenderClient
 from muster.scheduler.framework import Framework
 from muster.scheduler.hierarchy import sum_up_root
 from muster.scheduler.hold_plan import note_starved, plan_holds
@@ -51,13 +52,20 @@ class _Memory:
     """How large queues, cluster and nodes were when the hopeless were judged."""
 
 
-def run_cycle(cache: SchedulerCache, configuration: SchedulerConfiguration, now: float) -> Outcome:
-    """Decide. `now` is Unix seconds.
+def run_cycle(
+    cache: SchedulerCache,
+    configuration: SchedulerConfiguration,
+    now: float,
+    extenders: ExtenderClient | None = None,
+) -> Outcome:
+    """Decide. `now` is Unix seconds; `extenders`, the same in each cycle, is how programs outside are asked.
 
     Afterwards the cache holds what was decided (Binding, Releasing) and waits for the engine's word on it.
     """
-    memory = _remember(cache, configuration)
+    memory = _remember(cache, configuration, extenders)
     session = Session(cache, memory.framework, configuration, now)
+    for plugin in memory.framework.plugins:
+        plugin.on_cycle_start(session)
     _open(session, memory)
     session.holds.begin()
     for name in configuration.actions:
@@ -71,6 +79,8 @@ def run_cycle(cache: SchedulerCache, configuration: SchedulerConfiguration, now:
     session.close()
     session.settle()
     pod_groups, pods = _say_what_changed(session)
+    for plugin in memory.framework.plugins:
+        plugin.on_cycle_end(session)
     _park(session)
     _note_deadlines(session, memory)
     cache.settle()
@@ -86,12 +96,14 @@ def run_cycle(cache: SchedulerCache, configuration: SchedulerConfiguration, now:
     )
 
 
-def _remember(cache: SchedulerCache, configuration: SchedulerConfiguration) -> _Memory:
+def _remember(
+    cache: SchedulerCache, configuration: SchedulerConfiguration, extenders: ExtenderClient | None = None
+) -> _Memory:
     """The plugins of the last cycle, or new ones when the configuration has changed; then everybody is looked at."""
     memory = cache.memory
     if isinstance(memory, _Memory) and memory.configuration == configuration:
         return memory
-    memory = cache.memory = _Memory(configuration, build_framework(configuration), {})
+    memory = cache.memory = _Memory(configuration, build_framework(configuration, extenders), {})
     cache.relief.everything = True
     for plugin in memory.framework.plugins:
         plugin.attach(cache)

@@ -28,6 +28,10 @@ JobVote = Callable[["Session", "JobInfo"], Vote]
 Overused = Callable[["Session", "QueueInfo"], bool]
 Allocatable = Callable[["Session", "QueueInfo", "Resources"], "Reason | None"]
 JobCallback = Callable[["Session", "JobInfo"], None]
+Allocated = Callable[["Session", "TaskInfo"], "Reason | None"]
+"""(session, task): it has just been given, or promised, its node; the objection takes that back."""
+Deallocated = Callable[["Session", "TaskInfo", str], None]
+"""(session, task, node): it has just lost the node, or the promise of it."""
 Outlook = Callable[["TaskInfo", "Mapping[str, QueueInfo]", "PodConstraints"], "PodConstraints"]
 """(task, all queues, its constraints): what else decides on which node the task may run, as constraints."""
 VictimFilter = Callable[["Session", Sequence["TaskInfo"]], "Sequence[TaskInfo]"]
@@ -84,6 +88,8 @@ class Tier:
     wishes: list[WishMaker] = field(default_factory=list)
     protectors: dict[str, list[Evictable]] = field(default_factory=lambda: {point: [] for point in PROTECTABLE})
     hurdles: list[Hurdle] = field(default_factory=list)
+    allocated: list[Allocated] = field(default_factory=list)
+    deallocated: list[Deallocated] = field(default_factory=list)
 
 
 FLAGS = {
@@ -110,8 +116,8 @@ FLAGS = {
     "wishes": "enableNodeOrder",
     "hurdles": "enablePredicate",
 }
-"""The flag of each extension point; `job_valid`, `unified_evictable` and `victim_queue_order` have none (Volcano's
-rule): they are always asked. Nor has `queue_standing`: it only tells."""
+"""The flag of each extension point; `job_valid`, `unified_evictable`, `victim_queue_order`, `allocated` and
+`deallocated` have none (Volcano's rule): they are always asked. Nor has `queue_standing`: it only tells."""
 
 
 class ExtensionPoints:

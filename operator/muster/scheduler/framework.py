@@ -53,6 +53,9 @@ class Framework:
         self._job_ready = list(self._all("job_ready"))
         self._allocatable = list(self._all("allocatable"))
         self._kinds = list(self._all("kinds"))
+        self._allocated = list(self._all("allocated"))
+        self._deallocated = list(self._all("deallocated"))
+        self.follows_tasks = bool(self._allocated or self._deallocated)
         self.outlooks: tuple[Outlook, ...] = tuple(self._all("outlooks"))
         self._timed = [each for each in self.plugins if type(each).job_deadline is not Plugin.job_deadline]
         self.judge = Judge(
@@ -118,6 +121,19 @@ class Framework:
     def job_ready(self, session: Session, job: JobInfo) -> bool:
         """Every plugin calls the job ready; true without one."""
         return all(check(session, job) for check in self._job_ready)
+
+    def allocated(self, session: Session, task: TaskInfo) -> Reason | None:
+        """Tell every plugin that the task has its node; the first objection, after which nobody else is told."""
+        for tell in self._allocated:
+            objection: Reason | None = tell(session, task)
+            if objection is not None:
+                return objection
+        return None
+
+    def deallocated(self, session: Session, task: TaskInfo, node: str) -> None:
+        """Tell every plugin that the task has lost its node."""
+        for tell in self._deallocated:
+            tell(session, task, node)
 
     def job_valid(self, session: Session, job: JobInfo) -> Reason | None:
         """The first plugin's objection."""

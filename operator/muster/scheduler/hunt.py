@@ -87,10 +87,9 @@ class Hunt:
 
     def _try(self, task: TaskInfo, node: NodeInfo, victims: list[TaskInfo], statement: Statement) -> bool:
         trial = self.session.statement()
-        if self._clear(task, node, victims, trial) is None:
+        if self._clear(task, node, victims, trial) is None or not trial.pipeline(task, node):
             trial.discard()
             return False
-        trial.pipeline(task, node)
         statement.take_over(trial)
         return True
 

@@ -20,7 +20,8 @@ NodeOrder = Callable[[Shape, NodeInfo], float]
 MakeOrder = Callable[[Shape, Sequence[NodeInfo]], Sequence[int]]
 NodeCheck = Callable[[NodeInfo], "str | None"]
 CheckMaker = Callable[[Shape, bool], "NodeCheck | None"]
-NodeWish = Callable[[Sequence[NodeInfo]], Sequence[int]]
+NodeWish = Callable[[Sequence[NodeInfo]], "Sequence[float] | None"]
+"""The points of each node; None: none of them may be chosen."""
 Hurdle = Callable[[Shape], "Reason | None"]
 WishMaker = Callable[[Shape, bool], "NodeWish | None"]
 

@@ -81,9 +81,7 @@ def _promise_again(session: Session, job: JobInfo, statement: Statement) -> bool
         return False
     for task in _nominated(job):
         node = session.cache.nodes.get(task.nominated or "")
-        if node is not None and can_promise(session, task, node):
-            statement.pipeline(task, node)
-        else:
+        if node is None or not can_promise(session, task, node) or not statement.pipeline(task, node):
             task.nominated = None
     if job.is_ready():
         return len(statement) > 0
@@ -135,10 +133,7 @@ def promise_free_room(session: Session, task: TaskInfo, statement: Statement) ->
     node = view.best()
     if node is None or session.framework.judge.check(task.shape, later=True)(node) is not None:
         node = view.best_later()
-    if node is None:
-        return False
-    statement.pipeline(task, node)
-    return True
+    return node is not None and statement.pipeline(task, node)
 
 
 def _promise_anywhere(session: Session, task: TaskInfo, statement: Statement) -> None:
@@ -184,10 +179,7 @@ def _start(session: Session, job: JobInfo, places: list[tuple[TaskInfo, NodeInfo
 
 
 def _allocate(session: Session, task: TaskInfo, node: NodeInfo, statement: Statement) -> bool:
-    if not _has_room(session, task, node):
-        return False
-    statement.allocate(task, node)
-    return True
+    return _has_room(session, task, node) and statement.allocate(task, node)
 
 
 def _bind(session: Session, job: JobInfo, statement: Statement) -> None:

@@ -133,7 +133,9 @@ class NodeIndex:
                 found.append((score, node))
         for wish in self.judge.wishes_of(shape, later=True):
             more = wish([node for _, node in found])
-            found = [(score + extra * PRECISION, node) for (score, node), extra in zip(found, more, strict=True)]
+            if more is None:
+                return []
+            found = [(score + round(extra * PRECISION), node) for (score, node), extra in zip(found, more, strict=True)]
         return [node for _, node in sorted(found, key=lambda entry: (-entry[0], entry[1].name))]
 
     # --- inside ---

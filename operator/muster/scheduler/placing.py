@@ -47,6 +47,11 @@ class Attempt:
         """The shapes that more nodes would help, each with how many tasks of it found a place all the same."""
         return {shape: self.found.get(shape, 0) for shape in self.short}
 
+    def note_refusal(self, task: TaskInfo) -> None:
+        """A plugin did not let the task have the place that was chosen."""
+        if self.statement.refusal is not None:
+            self.denied[task.shape.id] = self.statement.refusal
+
     def ask_again(self, tasks: list[TaskInfo]) -> list[TaskInfo]:
         """The tasks that found no place but look for company, which has been placed meanwhile."""
         hopeful = [shape for shape, task in self.short.items() if task.shape.sociable]
@@ -175,7 +180,8 @@ def _pack_gang(session: Session, job: JobInfo, tasks: list[TaskInfo], *, quota: 
         node = session.cache.index.view(task.shape).tightest()
         if node is None or (quota and session.allocatable(job.queue, task.request) is not None):
             return attempt
-        attempt.statement.allocate(task, node)
+        if not attempt.statement.allocate(task, node):
+            return attempt
         attempt.placed += 1
     attempt.complete = session.job_ready(job)
     return attempt
@@ -206,16 +212,16 @@ def place_task(session: Session, job: JobInfo, task: TaskInfo, attempt: Attempt,
         return
     view = session.cache.index.view(shape)
     node = view.best()
-    if node is not None and objection is None:
-        attempt.statement.allocate(task, node)
-        attempt.placed += 1
-        attempt.found[shape.id] = attempt.found.get(shape.id, 0) + 1
-        return
+    now = node is not None and objection is None
     node = node or view.best_later()
     if node is None:
         attempt.short[shape.id] = task
         session.note_objections(shape)
         return
-    attempt.statement.pipeline(task, node)
-    attempt.later += 1
+    statement = attempt.statement
+    if not (statement.allocate(task, node) if now else statement.pipeline(task, node)):
+        attempt.note_refusal(task)
+        return
+    attempt.placed += now
+    attempt.later += not now
     attempt.found[shape.id] = attempt.found.get(shape.id, 0) + 1

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
     from muster.scheduler.cache import SchedulerCache
+    from muster.scheduler.extender_client import ExtenderClient
     from muster.scheduler.extension_points import ExtensionPoints
     from muster.scheduler.job import JobInfo
     from muster.scheduler.session import Session
@@ -28,9 +29,14 @@ class Plugin:
     arguments: ClassVar[dict[str, Callable[[object], Any]]] = {}
     bounds_tree: ClassVar[bool] = False
     argument_prefixes: ClassVar[dict[str, Callable[[object], Any]]] = {}
+    asks_outside: ClassVar[bool] = False
+    """Whether its answers come from a program outside of Muster, which is there only beside a real cluster."""
 
     def __init__(self, arguments: dict[str, Any]) -> None:
         """`arguments` are parsed already; what was not given is absent. Raises ValueError when they don't agree."""
+
+    def connect(self, extenders: ExtenderClient) -> None:
+        """Called before `register` where programs outside can be asked."""
 
     def register(self, points: ExtensionPoints) -> None:
         """Say where the plugin takes part."""
@@ -43,6 +49,12 @@ class Plugin:
 
     def attach(self, cache: SchedulerCache) -> None:
         """Called once, before the first cycle with the configuration: what the plugin may read at any time."""
+
+    def on_cycle_start(self, session: Session) -> None:
+        """Called before anything is looked at in a cycle."""
+
+    def on_cycle_end(self, session: Session) -> None:
+        """Called when nothing more is placed or undone in it."""
 
     def on_session_open(self, session: Session) -> None:
         """Called at the start of each cycle, in the order of tiers."""

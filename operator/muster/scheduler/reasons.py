@@ -58,6 +58,8 @@ class Code(Enum):
     NOT_ENOUGH_PODS = "NotEnoughPods"
     NOT_ENOUGH_PODS_OF_ROLE = "NotEnoughPodsOfRole"
     VOLUME_NOT_READY = "VolumeNotReady"
+    EXTENDER_REFUSED = "ExtenderRefused"
+    EXTENDER_UNAVAILABLE = "ExtenderUnavailable"
     QUEUE_QUOTA = "QueueQuota"
     CLUSTER_OVERCOMMIT = "ClusterOvercommit"
     NAMESPACE_QUOTA = "NamespaceQuota"
@@ -86,6 +88,8 @@ _CLASSES = {
     Code.NOT_ENOUGH_PODS: ReasonClass.INCOMPLETE,
     Code.NOT_ENOUGH_PODS_OF_ROLE: ReasonClass.INCOMPLETE,
     Code.VOLUME_NOT_READY: ReasonClass.INCOMPLETE,
+    Code.EXTENDER_REFUSED: ReasonClass.INCOMPLETE,
+    Code.EXTENDER_UNAVAILABLE: ReasonClass.INCOMPLETE,
     Code.QUEUE_QUOTA: ReasonClass.QUOTA,
     Code.CLUSTER_OVERCOMMIT: ReasonClass.QUOTA,
     Code.NAMESPACE_QUOTA: ReasonClass.QUOTA,
@@ -105,6 +109,7 @@ class Wake(Enum):
     VOLUMES = "a volume claim gets its volume, or a volume changes"
     NODES = "a node is added, freed or changed"
     VICTIMS = "pods that may be evicted for it run"
+    EXTENDER = "the scheduler's extender is asked again, as it is from time to time"
 
 
 class Advice(Enum):
@@ -240,6 +245,11 @@ def _members(reason: Reason) -> str:
     return f"{reason.have} of {reason.need} members have a place; " if reason.need is not None else ""
 
 
+def _extender_refused(reason: Reason) -> str:
+    about = reason.member or (f"queue {reason.queue}" if reason.queue else "it")
+    return f"the scheduler's extender refuses {about}" + (f": {reason.detail}" if reason.detail else "")
+
+
 def _queue_quota(reason: Reason) -> str:
     return (
         f"queue {reason.queue} has no quota left: asked for {amount(reason, reason.requested)}, "
@@ -289,6 +299,8 @@ _TEXTS: dict[Code, Callable[[Reason], str]] = {
     Code.NOT_ENOUGH_PODS: lambda r: f"{r.have} of {r.need} pods exist",
     Code.NOT_ENOUGH_PODS_OF_ROLE: lambda r: f"{r.have} of {r.need} pods of role {r.role} exist",
     Code.VOLUME_NOT_READY: lambda r: f"{r.member} can't be placed yet: {r.detail}",
+    Code.EXTENDER_REFUSED: _extender_refused,
+    Code.EXTENDER_UNAVAILABLE: lambda r: f"the scheduler's extender can't be asked: {r.detail}",
     Code.QUEUE_QUOTA: _queue_quota,
     Code.CLUSTER_OVERCOMMIT: lambda r: (
         f"the cluster is promised already: asks for {amount(r, r.requested)}, used and promised "

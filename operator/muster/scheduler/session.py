@@ -69,6 +69,17 @@ class Session:
         """A new list of undoable operations."""
         return Statement(self)
 
+    def move(self, task: TaskInfo, status: TaskStatus, node: str | None) -> Reason | None:
+        """Change a task's status and node, and tell the plugins that follow it; their objection, if any."""
+        had, charged = task.node, task.status.charged
+        self.cache.move(task, status, node)
+        if not self.framework.follows_tasks or task.companion or charged is status.charged:
+            return None
+        if status.charged:
+            return self.framework.allocated(self, task)
+        self.framework.deallocated(self, task, had or "")
+        return None
+
     def keep(self, statement: Statement, job: JobInfo) -> None:
         """Hold the statement's room for the job until the cycle ends, but decide nothing."""
         self.reserving[job.key] = job
@@ -245,7 +256,7 @@ class Session:
     def close(self) -> None:
         """Take back every promise, newest first."""
         for task, status, node in reversed(self._promises):
-            self.cache.move(task, status, node)
+            self.move(task, status, node)
         self._promises = []
         for statement in self.nominations.values():
             statement.discard()

@@ -121,8 +121,8 @@ class Promises:
         stands = True
         for (task, with_place), node in zip(tasks, nodes, strict=True):
             stands = can_promise(self._session, task, node) if with_place else has_quota(self._session, task)
+            stands = stands and again.pipeline(task, node)
             if not stands:
                 break
-            again.pipeline(task, node)
         again.discard()
         return stands

@@ -14,18 +14,21 @@ from muster.scheduler.task import TaskInfo
 
 if TYPE_CHECKING:
     from muster.scheduler.node import NodeInfo
+    from muster.scheduler.reasons import Reason
     from muster.scheduler.session import Session
 
 
 class Statement:
     """A gang's worth of operations, all of which happen or none."""
 
-    __slots__ = ("_journal", "_session", "evictions")
+    __slots__ = ("_journal", "_session", "evictions", "refusal")
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._journal: list[tuple[TaskInfo, TaskStatus, str | None]] = []
         self.evictions: dict[str, str] = {}
+        self.refusal: Reason | None = None
+        """Why the last place was refused."""
 
     def __len__(self) -> int:
         return len(self._journal)
@@ -35,13 +38,19 @@ class Statement:
         """The tasks operated on, in order."""
         return [task for task, _, _ in self._journal]
 
-    def allocate(self, task: TaskInfo, node: NodeInfo) -> None:
-        """Give the task a place that is idle now."""
-        self._move(task, TaskStatus.ALLOCATED, node.name)
+    def allocate(self, task: TaskInfo, node: NodeInfo) -> bool:
+        """Give the task a place that is idle now; False, and nothing is done, when a plugin refuses it there."""
+        return self._place(task, TaskStatus.ALLOCATED, node)
 
-    def pipeline(self, task: TaskInfo, node: NodeInfo) -> None:
-        """Promise the task room that is being freed."""
-        self._move(task, TaskStatus.PIPELINED, node.name)
+    def pipeline(self, task: TaskInfo, node: NodeInfo) -> bool:
+        """Promise the task room that is being freed; False, and nothing is done, when a plugin refuses it there."""
+        return self._place(task, TaskStatus.PIPELINED, node)
+
+    def _place(self, task: TaskInfo, status: TaskStatus, node: NodeInfo) -> bool:
+        self.refusal = self._move(task, status, node.name)
+        if self.refusal is not None:
+            self.spare(task)
+        return self.refusal is None
 
     def evict(self, task: TaskInfo, reason: str) -> None:
         """Ask the pod to leave; it holds its place until it has left. A placeholder simply goes."""
@@ -68,11 +77,11 @@ class Statement:
         position = max(index for index, (each, _, _) in enumerate(self._journal) if each is task)
         _, status, node = self._journal.pop(position)
         self.evictions.pop(task.uid, None)
-        self._session.cache.move(task, status, node)
+        self._session.move(task, status, node)
 
-    def _move(self, task: TaskInfo, status: TaskStatus, node: str | None) -> None:
+    def _move(self, task: TaskInfo, status: TaskStatus, node: str | None) -> Reason | None:
         self._journal.append((task, task.status, task.node))
-        self._session.cache.move(task, status, node)
+        return self._session.move(task, status, node)
 
     def take_over(self, other: Statement) -> None:
         """Make the other statement's operations this one's."""
@@ -106,6 +115,6 @@ class Statement:
     def discard(self) -> None:
         """Take everything back, newest first."""
         for task, status, node in reversed(self._journal):
-            self._session.cache.move(task, status, node)
+            self._session.move(task, status, node)
         self._journal = []
         self.evictions = {}

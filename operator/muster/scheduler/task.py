@@ -67,7 +67,8 @@ class Shape:
         self.matched = matched
         self.ties = ties
         self.best_effort = init_request.is_empty()
-        self.plain = not (scheduling.ports or scheduling.claims or ties or matched or scheduling.seat)
+        asked = scheduling.ports or scheduling.claims or scheduling.seat or scheduling.individual
+        self.plain = not (asked or ties or matched)
         self.sociable = ties is not None and bool(ties.affinity or ties.spread)
         self.counted = bool(matched or (ties is not None and ties.owned))
         self.concerns = frozenset((*matched, *(ties.selections if ties is not None else ())))

@@ -63,9 +63,13 @@ class CarefulHunt(Hunt):
         if not found:
             return False
         _, node, victims = min(found, key=lambda entry: (entry[0], entry[1].name))
+        trial = self.session.statement()
         for victim in victims:
-            statement.evict(victim, self.reason)
-        statement.pipeline(task, node)
+            trial.evict(victim, self.reason)
+        if not trial.pipeline(task, node):
+            trial.discard()
+            return False
+        statement.take_over(trial)
         return True
 
 

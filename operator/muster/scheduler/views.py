@@ -119,7 +119,10 @@ class ShapeView:
         nodes = [node for _, node in found]
         totals = [score for score, _ in found]
         for wish in wishes:
-            totals = [total + more * PRECISION for total, more in zip(totals, wish(nodes), strict=True)]
+            points = wish(nodes)
+            if points is None:
+                return None
+            totals = [total + round(more * PRECISION) for total, more in zip(totals, points, strict=True)]
         best = min(range(len(nodes)), key=lambda each: (-totals[each], nodes[each].name), default=None)
         return nodes[best] if best is not None else None
 

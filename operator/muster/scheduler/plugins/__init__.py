@@ -8,6 +8,7 @@ from muster.scheduler.plugins.capacity import Capacity
 from muster.scheduler.plugins.cdp import CooldownProtection
 from muster.scheduler.plugins.conformance import Conformance
 from muster.scheduler.plugins.drf import DominantResourceFairness
+from muster.scheduler.plugins.extender import Extender
 from muster.scheduler.plugins.gang import Gang
 from muster.scheduler.plugins.nodegroup import NodeGrouping
 from muster.scheduler.plugins.nodeorder import NodeOrdering
@@ -31,6 +32,7 @@ PLUGINS: dict[str, type[Plugin]] = {
         Conformance,
         CooldownProtection,
         DominantResourceFairness,
+        Extender,
         Gang,
         NodeGrouping,
         NodeOrdering,
@@ -51,7 +53,6 @@ PLUGINS: dict[str, type[Plugin]] = {
 NOT_YET = frozenset(
     {
         "deviceshare",
-        "extender",
         "network-topology-aware",
         "numaaware",
         "rescheduling",

@@ -171,6 +171,11 @@ def weighted(make: WishMaker, weight: int) -> WishMaker:
         wish = make(shape, later)
         if wish is None:
             return None
-        return lambda nodes: [weight * score for score in wish(nodes)]
+
+        def points(nodes: Sequence[NodeInfo]) -> Sequence[float] | None:
+            found = wish(nodes)
+            return None if found is None else [weight * score for score in found]
+
+        return points
 
     return made
