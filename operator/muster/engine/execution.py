@@ -16,6 +16,7 @@ from muster.engine.binder import Binder
 from muster.engine.clock import Clock
 from muster.engine.configuration_source import ConfigurationSource
 from muster.engine.evictor import Evictor
+from muster.engine.extender_client import HttpExtenderClient
 from muster.engine.loop import SchedulingLoop
 from muster.engine.mirror import EngineInformers, Mirror
 from muster.engine.node_usage import NodeUsageReader
@@ -81,6 +82,7 @@ class Execution:
             gate=settings.gate,
         )
         self._usage = NodeUsageReader(source, clock, self._on_usage)
+        self._extenders = HttpExtenderClient()
         self.binder = Binder(
             client,
             informers.pods,
@@ -109,6 +111,7 @@ class Execution:
                 await self._doubt
         finally:
             self.mirror.close()
+            self._extenders.close()
 
     @property
     def idle(self) -> bool:
@@ -117,7 +120,7 @@ class Execution:
         return self.loop.idle and self.binder.idle and self.evictor.idle and all(each.idle for each in writers)
 
     def _cycle(self, now: float) -> float | None:
-        outcome = run_cycle(self.cache, self._source.current, now)
+        outcome = run_cycle(self.cache, self._source.current, now, self._extenders)
         self._carry_out(outcome)
         return outcome.wake_at
 

@@ -7,8 +7,7 @@ forgotten with each of these, and all of them with the cycle.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -23,8 +22,8 @@ if TYPE_CHECKING:
     from muster.scheduler.reasons import Reason
 
 T = TypeVar("T")
-Question = Callable[[], Mapping[str, Any]]
-"""Makes the document; called only if it may be sent."""
+Question = Callable[[], bytes]
+"""Writes the question; called only if it may be sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,17 +41,16 @@ class Calls:
         self._client = client
         self._allowance = Allowance()
         self._known: dict[tuple[Point, bytes], Any] = {}
-        self._shut = ""
+        self._shut: Silence | None = None
 
     def begin(self, now: float) -> None:
         """A cycle begins. `now` is Unix seconds."""
         self._allowance.begin(now)
-        self._shut = ""
+        self._shut = None
 
     def shut(self, silence: Silence) -> None:
-        """Without an answer to this the extender takes no part in the cycle."""
-        if silence.reason is not None:
-            self._shut = silence.reason.detail
+        """Nothing more is asked in this cycle, unless that may be ignored: the silence answers everything."""
+        self._shut = silence if silence.reason is not None else None
 
     def end(self) -> None:
         """The cycle is over, and nothing that was answered in it holds for the next."""
@@ -66,8 +64,8 @@ class Calls:
 
     def silence(self, about: str | None) -> Silence | None:
         """What would come of a question at once because it may not be asked; None when it may."""
-        if self._shut:
-            return Silence(unavailable(self._shut))
+        if self._shut is not None:
+            return self._shut
         match self._allowance.standing(about):
             case Standing.OPEN:
                 return None
@@ -83,7 +81,7 @@ class Calls:
         silence = self.silence(about)
         if silence is not None:
             return silence
-        text = _encoded(question())
+        text = question()
         key = (point, blake2b(text, digest_size=16).digest())
         if key not in self._known:
             self._known[key] = self._send(point, text, lambda body: read(parse(body)), about)
@@ -96,7 +94,7 @@ class Calls:
         if silence is not None:
             return silence
         self._known.clear()
-        return self._send(point, _encoded(news()), read, about)
+        return self._send(point, news(), read, about)
 
     def _send(self, point: Point, text: bytes, read: Callable[[bytes], T], about: str | None) -> T | Silence:
         timeout = self._allowance.timeout(self._options.timeout)
@@ -115,7 +113,3 @@ class Calls:
 
     def _silence(self, reason: Reason) -> Silence:
         return Silence(None if self._options.ignorable else reason)
-
-
-def _encoded(document: Mapping[str, Any]) -> bytes:
-    return json.dumps(document, separators=(",", ":"), allow_nan=False).encode()

@@ -66,7 +66,7 @@ def _pod(task: TaskInfo) -> Document:
             "namespace": spec.namespace,
             "uid": spec.uid,
             "labels": dict(spec.labels),
-            "creationTimestamp": time(spec.creation),
+            "creationTimestamp": rfc3339(spec.creation),
         },
         "spec": {
             "nodeName": spec.node or "",
@@ -91,9 +91,14 @@ def node_document(node: NodeInfo) -> Document:
         "Used": resource(node.used),
         "Allocatable": resource(node.allocatable),
         "ResourceUsage": _usage(node.usage),
-        "Tasks": {task.key: task_document(task) for task in node.tasks.values()},
+        "Tasks": {task.key: task_document(task) for task in node.tasks.values() if _is_a_pod(task)},
         "RevocableZone": node.labels.get(ZONE_LABEL, ""),
     }
+
+
+def _is_a_pod(task: TaskInfo) -> bool:
+    """Not what merely keeps room: for a pod to come, or for a gang that has waited long. `Used` counts that too."""
+    return not task.companion and bool(task.spec.name)
 
 
 def _node(node: NodeInfo) -> Document:
@@ -141,7 +146,7 @@ def job_document(job: JobInfo) -> Document:
         "TaskMinAvailableTotal": sum(roles.values()),
         "Allocated": resource(job.allocated),
         "TotalRequest": resource(job.requested),
-        "CreationTimestamp": time(spec.creation) if spec is not None else None,
+        "CreationTimestamp": rfc3339(spec.creation) if spec is not None else None,
         "PodGroup": _pod_group(job),
         "Preemptable": spec is not None and bool(spec.preemptable),
         "Budget": _budget(spec.budget) if spec is not None else None,
@@ -158,7 +163,7 @@ def _pod_group(job: JobInfo) -> Document | None:
         "name": spec.name,
         "namespace": spec.namespace,
         "uid": spec.uid,
-        "creationTimestamp": time(spec.creation),
+        "creationTimestamp": rfc3339(spec.creation),
         "Spec": {
             "MinMember": spec.min_member,
             "MinTaskMember": dict(spec.min_task_member),
@@ -196,7 +201,7 @@ def queue_document(queue: QueueInfo) -> Document:
         "UID": queue.name,
         "Name": queue.name,
         "Scope": "cluster",
-        "CreationTimestamp": time(spec.creation),
+        "CreationTimestamp": rfc3339(spec.creation),
         "Parent": spec.parent,
         "Weights": "/".join(f"{weight:g}" for weight in spec.hierarchy_weights),
         "Hierarchy": "/".join(spec.hierarchy),
@@ -209,7 +214,7 @@ def queue_document(queue: QueueInfo) -> Document:
         "Allocated": allocated,
         "Queue": {
             "name": queue.name,
-            "creationTimestamp": time(spec.creation),
+            "creationTimestamp": rfc3339(spec.creation),
             "Spec": {**common, "Reclaimable": spec.reclaimable, "guarantee": guarantee, **rest},
             "Status": {"State": spec.state.value, "Allocated": allocated},
         },
@@ -249,6 +254,6 @@ def status_bit(status: TaskStatus) -> int:
     return 1 << status.index
 
 
-def time(seconds: float) -> str | None:
+def rfc3339(seconds: float) -> str | None:
     """A time as Kubernetes writes it; null where none is known."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if seconds else None

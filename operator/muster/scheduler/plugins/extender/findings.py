@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from muster.scheduler.plugins.extender.retries import Retries
 from muster.scheduler.reasons import Code
-from muster.scheduler.specs import TaskStatus
+from muster.scheduler.specs import Phase, TaskStatus
 
 if TYPE_CHECKING:
     from muster.scheduler.job import JobInfo
@@ -40,22 +40,23 @@ class Findings:
     def task(self, task: TaskInfo, reason: Reason) -> None:
         """The task can't have a place."""
         self._tasks[task.uid] = reason
-        if task.job is not None:
-            self.note(task.job, reason)
+        self.plan(task.job, reason)
 
     def job(self, job: JobInfo, reason: Reason | None) -> None:
         """What the gang's readiness lacks now; None: nothing."""
         self._jobs.pop(job.key, None)
         if reason is not None:
             self._jobs[job.key] = reason
-            self.note(job, reason)
+            self.plan(job, reason)
 
     def queue(self, queue: QueueInfo, reason: Reason) -> None:
         """The queue's gangs have to wait."""
         self._queues[queue.name] = reason
 
-    def note(self, job: JobInfo, reason: Reason) -> None:
-        """Plan when to ask about the gang again."""
+    def plan(self, job: JobInfo | None, reason: Reason) -> None:
+        """Ask about the gang again when that makes sense for the reason."""
+        if job is None:
+            return
         if reason.code is not Code.EXTENDER_REFUSED:
             self._put_off.add(job.key)
         if reason.code is not Code.WAITING_FOR_TURN:
@@ -73,9 +74,9 @@ class Findings:
                 session.find(job, reason)
         for job in session.candidates:
             of_queue = self._queues.get(job.queue.name)
-            if of_queue is not None and job.pending:
+            if of_queue is not None and job.pending and job.phase is not Phase.PENDING:
                 session.find(job, of_queue)
-                self.note(job, of_queue)
+                self.plan(job, of_queue)
 
     def end(self, session: Session, chance: float) -> None:
         """The cycle is over: who was refused has a time at which he is looked at again.

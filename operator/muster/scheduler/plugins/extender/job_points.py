@@ -9,6 +9,7 @@ from muster.scheduler.plugins.extender.calls import Calls, Silence
 from muster.scheduler.plugins.extender.documents import job_document, queue_document
 from muster.scheduler.plugins.extender.findings import Findings
 from muster.scheduler.plugins.extender.options import Point
+from muster.scheduler.plugins.extender.papers import written
 from muster.scheduler.plugins.extender.refusals import refused
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ class JobPoints:
 
     def enqueueable(self, _session: Session, job: JobInfo) -> Vote:
         """`jobEnqueueable`. Silence that may be ignored is a permit (Volcano's rule), not an abstention."""
-        vote = self._calls.ask(Point.JOB_ENQUEUEABLE, lambda: {"job": job_document(job)}, answers.vote, job.key)
+        vote = self._calls.ask(Point.JOB_ENQUEUEABLE, lambda: _about(job), answers.vote, job.key)
         if isinstance(vote, Silence):
             reason = vote.reason
         elif vote < 0:
@@ -36,12 +37,12 @@ class JobPoints:
             return True if vote else None
         if reason is None:
             return True
-        self._findings.note(job, reason)
+        self._findings.plan(job, reason)
         return reason
 
     def ready(self, _session: Session, job: JobInfo) -> bool:
         """`jobReady`."""
-        answer = self._calls.ask(Point.JOB_READY, lambda: {"job": job_document(job)}, answers.ready, job.key)
+        answer = self._calls.ask(Point.JOB_READY, lambda: _about(job), answers.ready, job.key)
         reason = answer.reason if isinstance(answer, Silence) else None
         if answer is False:
             reason = refused("it is not ready to run")
@@ -50,11 +51,16 @@ class JobPoints:
 
     def overused(self, _session: Session, queue: QueueInfo) -> bool:
         """`queueOverused`."""
-        question = {"queue": queue_document(queue)}
-        answer = self._calls.ask(Point.QUEUE_OVERUSED, lambda: question, answers.overused, None)
+        answer = self._calls.ask(
+            Point.QUEUE_OVERUSED, lambda: written({"queue": queue_document(queue)}), answers.overused, None
+        )
         reason = answer.reason if isinstance(answer, Silence) else None
         if answer is True:
             reason = refused("it uses too much", queue=queue.name)
         if reason is not None:
             self._findings.queue(queue, reason)
         return reason is not None
+
+
+def _about(job: JobInfo) -> bytes:
+    return written({"job": job_document(job)})

@@ -20,6 +20,7 @@ from muster.scheduler.plugins.extender.documents import cluster_document
 from muster.scheduler.plugins.extender.findings import Findings
 from muster.scheduler.plugins.extender.job_points import JobPoints
 from muster.scheduler.plugins.extender.options import ARGUMENTS, ExtenderOptions, Point
+from muster.scheduler.plugins.extender.papers import written
 from muster.scheduler.plugins.extender.task_points import TaskPoints
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ class Extender(Plugin):
         self._calls.begin(session.now)
         self._findings.begin()
         if Point.SESSION_OPEN in self._options.verbs:
-            told = self._calls.tell(Point.SESSION_OPEN, lambda: cluster_document(session.cache), _nothing)
+            told = self._calls.tell(Point.SESSION_OPEN, lambda: written(cluster_document(session.cache)), _nothing)
             if isinstance(told, Silence):
                 self._calls.shut(told)
 
@@ -98,7 +99,7 @@ class Extender(Plugin):
         if self._calls is None or self._tasks is None:
             return
         if Point.SESSION_CLOSE in self._options.verbs:
-            self._calls.tell(Point.SESSION_CLOSE, dict, _nothing)
+            self._calls.tell(Point.SESSION_CLOSE, lambda: b"{}", _nothing)
         self._calls.end()
         self._tasks.end()
         self._findings.end(session, self._calls.next_chance)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from muster.scheduler.constraints import PodConstraints
 from muster.scheduler.judge import NodeCheck, NodeWish
 from muster.scheduler.node import NodeInfo
 from muster.scheduler.plugins.extender import answers
 from muster.scheduler.plugins.extender.calls import Calls, Question, Silence
-from muster.scheduler.plugins.extender.documents import node_document, task_document
 from muster.scheduler.plugins.extender.findings import Findings
 from muster.scheduler.plugins.extender.options import ExtenderOptions, Point
+from muster.scheduler.plugins.extender.papers import Papers, listed, task_paper, together
 from muster.scheduler.plugins.extender.refusals import NOT_ASKED, refused
 from muster.scheduler.reasons import Code
 from muster.scheduler.task import Shape
@@ -41,6 +41,7 @@ class TaskPoints:
         self._findings = findings
         self._cache: SchedulerCache | None = None
         self._shapes: dict[int, Shape] = {}
+        self._papers = Papers()
 
     def attach(self, cache: SchedulerCache) -> None:
         """Learn where tasks are found."""
@@ -52,6 +53,7 @@ class TaskPoints:
             for shape in self._shapes.values():
                 self._cache.index.forget(shape)
         self._shapes.clear()
+        self._papers.clear()
 
     def outlook(self, task: TaskInfo, _queues: Mapping[str, QueueInfo], constraints: PodConstraints) -> PodConstraints:
         """A pod that is asked about shares its shape with nobody. A placeholder is no pod yet."""
@@ -99,10 +101,12 @@ class TaskPoints:
         return None if task is None else lambda node: self._objection(task, node)
 
     def _objection(self, task: TaskInfo, node: NodeInfo) -> str | None:
-        def question() -> dict[str, Any]:
-            return {"task": task_document(task), "node": node_document(node)}
-
-        why = self._ask(Point.PREDICATE, task, question, answers.refusal)
+        why = self._ask(
+            Point.PREDICATE,
+            task,
+            lambda: together(task=task_paper(task), node=self._papers.node(node)),
+            answers.refusal,
+        )
         if isinstance(why, Silence):
             if why.reason is None:
                 return None
@@ -120,11 +124,12 @@ class TaskPoints:
         nothing = [0.0] * len(nodes)
         if len(nodes) < 2:
             return nothing  # there is nothing to choose, and Volcano does not ask then
-
-        def question() -> dict[str, Any]:
-            return {"task": task_document(task), "nodes": [node_document(each) for each in nodes]}
-
-        found = self._ask(Point.PRIORITIZE, task, question, answers.scores)
+        found = self._ask(
+            Point.PRIORITIZE,
+            task,
+            lambda: together(task=task_paper(task), nodes=listed(map(self._papers.node, nodes))),
+            answers.scores,
+        )
         if isinstance(found, Silence):
             return nothing if found.reason is None else None
         if found.refusal:
@@ -145,13 +150,17 @@ class TaskPoints:
     def _victims(self, point: Point, evictor: TaskInfo, candidates: Sequence[TaskInfo]) -> Permitted:
         if evictor.companion or not self._minds(evictor):
             return None
-
-        def question() -> dict[str, Any]:
-            return {"evictor": task_document(evictor), "evictees": [task_document(each) for each in candidates]}
-
-        found = self._ask(point, evictor, question, answers.victims)
+        found = self._calls.ask(
+            point,
+            lambda: together(evictor=task_paper(evictor), evictees=listed(map(task_paper, candidates))),
+            answers.victims,
+            evictor.job.key if evictor.job is not None else None,
+        )
         if isinstance(found, Silence):
-            return None if found.reason is None else []
+            if found.reason is None:
+                return None
+            self._findings.plan(evictor.job, found.reason)  # what it waits for is room all the same
+            return []
         if found is None:
             return None
         permitted = [each for each in candidates if each.uid in found]
@@ -166,7 +175,7 @@ class TaskPoints:
         if not self._minds(task) or task.job is None:
             return None
         found = self._calls.tell(
-            Point.ALLOCATE, lambda: {"task": task_document(task)}, answers.complaint_in, task.job.key
+            Point.ALLOCATE, lambda: together(task=task_paper(task)), answers.complaint_in, task.job.key
         )
         if isinstance(found, Silence):
             reason = found.reason
@@ -179,4 +188,4 @@ class TaskPoints:
     def deallocated(self, _session: Session, task: TaskInfo, node: str) -> None:
         """`deallocateFunc`; what it says to that changes nothing."""
         if self._minds(task):
-            self._calls.tell(Point.DEALLOCATE, lambda: {"task": task_document(task, node)}, answers.complaint_in)
+            self._calls.tell(Point.DEALLOCATE, lambda: together(task=task_paper(task, node)), answers.complaint_in)
