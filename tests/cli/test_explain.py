@@ -50,3 +50,11 @@ def test_what_can_not_be_answered(cluster: Path, arguments: list[str], status: i
     result = run(*arguments, "--from", str(cluster))
     assert result.exit_code == status
     assert words in result.stderr
+
+
+def test_that_an_extender_is_not_asked_is_said(cluster: Path, tmp_path: Path) -> None:
+    conf = tmp_path / "scheduler.yaml"
+    conf.write_text("actions: allocate\ntiers: [{plugins: [{name: gang}, {name: extender}]}]\n")
+    result = run("podgroup/g", "--from", str(cluster), "--conf", str(conf))
+    assert result.exit_code == 0
+    assert "left out what plugin 'extender' would say" in result.stderr

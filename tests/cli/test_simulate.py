@@ -119,3 +119,20 @@ def test_bad_input_ends_with_status_2_and_one_line(app: typer.Typer, cluster: Pa
     result = run(app, cluster)
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr == f"muster: {cluster}, document 1: apiVersion: is missing\n"
+
+
+def test_that_an_extender_is_not_asked_is_said(app: typer.Typer, cluster: Path, tmp_path: Path) -> None:
+    conf = tmp_path / "scheduler.yaml"
+    conf.write_text(
+        "actions: enqueue, allocate\n"
+        "tiers:\n"
+        "- plugins:\n"
+        "  - name: extender\n"
+        "    arguments: {extender.urlPrefix: 'http://127.0.0.1:1', extender.predicateVerb: predicate}\n"
+    )
+    result = run(app, cluster, "--conf", conf, "-o", "json")
+    assert len(json.loads(result.stdout)["cycles"][0]["bindings"]) == 2
+    assert result.stderr == (
+        "muster: left out what plugin 'extender' would say: it is asked by the cluster's scheduler only, "
+        "here it refuses nothing\n"
+    )

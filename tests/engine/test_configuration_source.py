@@ -114,6 +114,12 @@ def test_a_start_with_an_unusable_file_fails_and_names_it(tmp_path: Path, text: 
     [
         ("actions: enqueue\ntiers:\n- plugins:\n  - name: gang\n  - name: gangs\n", 5, "unknown plugin 'gangs'"),
         ("actions: enqueue\ntiers:\n- plugins:\n  - name: gang\n    arguments: {a.b: 1}\n", 5, "arguments.a.b: is not"),
+        (
+            "actions: enqueue\ntiers:\n- plugins:\n  - name: extender\n    arguments:\n"
+            "      extender.urlPrefix: http://extender\n      extender.httpTimeout: 100\n",
+            7,
+            "arguments.extender.httpTimeout: must be a time such as 90s or 1h30m, not 100",
+        ),
         ("actions: dance\ntiers: []\n", 1, "unknown action 'dance'"),
         ("tiers:\n- plugins: []\nactions: enqueue\ntier: 1\n", 4, "tier: is not known"),
         ("\nactions: enqueue\n", 2, "tiers: must be a list, not nothing"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, cast
@@ -17,7 +18,9 @@ from muster.kube.malformed import MalformedObject
 from muster.kube.objects import ApiObject, PodGroup
 from muster.kube.resource import NODES, PODGROUPS, PODS, PRIORITYCLASSES, QUEUES, Resource
 from muster.kube.store import Store
+from muster.scheduler.conf import DEFAULT, SchedulerConfiguration, load_configuration
 from tests.engine.manual_clock import ManualClock, settle
+from tests.extender_server import serving
 
 
 class StubInformer(Store[ApiObject]):
@@ -56,14 +59,14 @@ class StubConfiguration(FixedConfiguration):
 class Setting:
     """An engine among stubs, and the events that it had recorded."""
 
-    def __init__(self) -> None:
+    def __init__(self, configuration: SchedulerConfiguration = DEFAULT) -> None:
         self.informers = [StubInformer(each) for each in (PODS, NODES, PODGROUPS, QUEUES, PRIORITYCLASSES)]
         self.pod_groups = self.informers[2]
         self.events: list[tuple[str, str]] = []
         informers = EngineInformers(*cast(list[Any], self.informers))
         self.clock = ManualClock()
         stub = cast(Any, self)
-        self.configuration = StubConfiguration()
+        self.configuration = StubConfiguration(configuration)
         self.engine = Engine(
             stub,
             informers,
@@ -186,3 +189,21 @@ async def test_a_new_configuration_starts_a_cycle_and_a_refused_one_is_told() ->
     task.cancel()
     with suppress(asyncio.CancelledError):
         await task
+
+
+async def test_an_extender_is_asked_in_each_cycle_and_left_alone_when_the_engine_stops() -> None:
+    with serving() as server:
+        server.replies["open"] = lambda _: {}
+        arguments = {"extender.urlPrefix": server.url, "extender.onSessionOpenVerb": "open"}
+        plugins = [{"name": "gang"}, {"name": "extender", "arguments": arguments}]
+        setting = Setting(load_configuration({"actions": "allocate", "tiers": [{"plugins": plugins}]}))
+        setting.sync()
+        task = asyncio.create_task(setting.engine.run())
+        await setting.clock.advance(1)
+        setting.configuration.changed()
+        await setting.clock.advance(1)
+        assert server.verbs() == ["open", "open"]
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+        assert [each for each in threading.enumerate() if each.name == "extender"] == []

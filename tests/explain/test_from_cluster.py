@@ -9,9 +9,10 @@ import pytest
 from muster.explain.from_cluster import explain_cluster
 from muster.explain.target import TargetError, parse_target
 from muster.explain.text import as_text
+from muster.scheduler.conf import SchedulerConfiguration, load_configuration
 from tests.explain.stub_cluster import StubCluster
 from tests.simulator.conftest import NOW
-from tests.simulator.manifests import Manifest, node, pod, pod_group
+from tests.simulator.manifests import Manifest, node, pod, pod_group, queue
 
 REASON = (
     '{"code":"QueueQuota","class":"quota","message":"queue q has no quota left","queue":"q","resource":"cpu",'
@@ -34,14 +35,19 @@ def waiting_group() -> Manifest:
     return group
 
 
-async def ask(target: str, *objects: Manifest, forbidden: tuple[str, ...] = ()) -> dict[str, Any]:
+async def ask(
+    target: str,
+    *objects: Manifest,
+    forbidden: tuple[str, ...] = (),
+    configuration: SchedulerConfiguration | None = None,
+) -> dict[str, Any]:
     return await explain_cluster(
         StubCluster(*objects, forbidden=forbidden).client(),
         parse_target(target, "default"),
         NOW,
         namespace="muster-system",
         deployment="muster",
-        configuration=None,
+        configuration=configuration,
         scheduler_names=("muster",),
     )
 
@@ -107,3 +113,43 @@ async def test_a_pod_group_that_can_not_be_used_is_told_with_what_the_scheduler_
     assert "PodGroup default/g: spec.minResources[cpu]: 'many'" in answer["note"]
     assert answer["reason"]["code"] == "QueueQuota"
     assert "does not exist" not in as_text(answer)
+
+
+WITH_EXTENDER = load_configuration(
+    {
+        "actions": "enqueue, allocate",
+        "tiers": [
+            {
+                "plugins": [
+                    {"name": "gang"},
+                    {
+                        "name": "extender",
+                        "arguments": {"extender.urlPrefix": "http://x", "extender.predicateVerb": "predicate"},
+                    },
+                ]
+            }
+        ],
+    }
+)
+
+
+async def test_what_an_extender_says_is_told_as_the_scheduler_wrote_it() -> None:
+    """By all that can be known here the gang would be placed: whoever keeps it waiting is the extender."""
+    objects = (node("n1"), lease("2026-01-01T11:59:50Z"), queue("q"), pod("p", "g"))
+    answer = await ask("podgroup/g", *objects, waiting_group(), configuration=WITH_EXTENDER)
+    assert (answer["source"], answer["reason"]["code"]) == ("status", "QueueQuota")
+    assert answer["note"] == "what the extender says is known to the scheduler only"
+    group = pod_group("g", queue="q")
+    answer = await ask("podgroup/g", *objects, group, configuration=WITH_EXTENDER)
+    assert answer["wouldBind"] == {"default/p": "n1"}
+    assert [each for each in answer["leftOut"] if "plugin 'extender'" in each]
+
+
+async def test_a_gang_that_waits_for_room_is_explained_though_there_is_an_extender() -> None:
+    objects = (node("n1"), lease("2026-01-01T11:59:50Z"), queue("q"), pod("p", "g", 100))
+    answer = await ask("podgroup/g", *objects, waiting_group(), configuration=WITH_EXTENDER)
+    assert (answer["source"], answer["reason"]["code"]) == ("scheduler", "LargerThanCluster")
+    group = waiting_group()
+    group["metadata"]["annotations"]["muster.dev/reason"] = REASON.replace("QueueQuota", "ExtenderRefused")
+    answer = await ask("podgroup/g", *objects, group, configuration=WITH_EXTENDER)
+    assert answer["source"] == "status"

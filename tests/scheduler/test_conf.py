@@ -11,6 +11,7 @@ from muster.scheduler.conf import DEFAULT, FLAGS, ConfigurationError, SchedulerC
 from muster.scheduler.framework import Plugin
 from muster.scheduler.plugins import PLUGINS
 from muster.scheduler.plugins.arguments import integer
+from muster.scheduler.plugins.extender.options import ExtenderOptions, Point
 
 
 def document(**changes: Any) -> dict[str, Any]:
@@ -19,6 +20,13 @@ def document(**changes: Any) -> dict[str, Any]:
 
 def with_plugin(**plugin: Any) -> dict[str, Any]:
     return document(tiers=[{"plugins": [{"name": "priority"}, plugin]}])
+
+
+EXTENDER = "tiers[0].plugins[1].arguments.extender"
+
+
+def extender(**arguments: Any) -> dict[str, Any]:
+    return with_plugin(name="extender", arguments={f"extender.{key}": value for key, value in arguments.items()})
 
 
 @pytest.mark.parametrize(
@@ -106,6 +114,19 @@ def with_plugin(**plugin: Any) -> dict[str, Any]:
             "tiers[0].plugins[1].arguments.sra",
             "enabled is not known",
         ),
+        (extender(predicateVerb="predicate"), "tiers[0].plugins[1].arguments", "extender.urlPrefix is missing"),
+        (extender(urlPrefix="extender:80"), f"{EXTENDER}.urlPrefix", "must be an address such as http"),
+        (extender(urlPrefix="ftp://extender"), f"{EXTENDER}.urlPrefix", "must be an address such as http"),
+        (extender(urlPrefix="http://[x"), f"{EXTENDER}.urlPrefix", "must be an address such as http"),
+        (extender(urlPrefix="http://x:port"), f"{EXTENDER}.urlPrefix", "must be an address such as http"),
+        (extender(urlPrefix=8080), f"{EXTENDER}.urlPrefix", "must be an address such as http"),
+        (extender(httpTimeout=100), f"{EXTENDER}.httpTimeout", "must be a time"),
+        (extender(httpTimeout="0s"), f"{EXTENDER}.httpTimeout", "longer than nothing"),
+        (extender(predicateVerb=["predicate"]), f"{EXTENDER}.predicateVerb", "must be text"),
+        (extender(predicateVerb=None), f"{EXTENDER}.predicateVerb", "must be text"),
+        (extender(ignorable="maybe"), f"{EXTENDER}.ignorable", "true or false"),
+        (extender(managedResources={"a": 1}), f"{EXTENDER}.managedResources", "names separated by commas"),
+        (extender(bindVerb="bind"), f"{EXTENDER}.bindVerb", "not an argument"),
         (document(configurations=[{"name": "elect"}]), "configurations[0].name", "elect"),
         (document(metrics={"address": []}), "metrics.address", "text"),
         (
@@ -206,3 +227,26 @@ def test_the_default_is_the_one_volcano_compiles_in() -> None:
         ["overcommit", "drf", "predicates", "proportion", "nodeorder"],
     ]
     assert (DEFAULT.gang_repair_timeout, DEFAULT.admission_timeout) == (60.0, 300.0)
+
+
+def test_an_extender_is_configured_as_in_volcano() -> None:
+    loaded = load_configuration(
+        extender(
+            urlPrefix="http://127.0.0.1:8713/",
+            httpTimeout="100ms",
+            predicateVerb="predicate",
+            jobReadyVerb="",
+            ignorable="true",
+            managedResources=["nvidia.com/gpu", "nvidia.com/gpumem"],
+        )
+    )
+    options = ExtenderOptions.of(loaded.tiers[0][1].arguments)
+    assert options.url(Point.PREDICATE) == "http://127.0.0.1:8713/predicate"
+    assert options == ExtenderOptions(
+        "http://127.0.0.1:8713/",
+        0.1,
+        True,
+        frozenset({"nvidia.com/gpu", "nvidia.com/gpumem"}),
+        {Point.PREDICATE: "predicate"},
+    )
+    assert ExtenderOptions.of({}) == ExtenderOptions(timeout=1.0, ignorable=False)

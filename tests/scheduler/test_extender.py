@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from muster.engine.extender_client import HttpExtenderClient
 from muster.scheduler.conf import SchedulerConfiguration
@@ -30,6 +35,7 @@ from muster.testing import (
     queue,
 )
 from tests.extender_server import ExtenderServer, Reply, serving
+from tests.scheduler.audit import audit
 
 PATIENT = "10s"
 VERBS = (
@@ -156,6 +162,15 @@ def test_the_same_question_is_asked_once_in_a_cycle_and_again_in_the_next(world:
     assert len(questions) == len(set(questions)) == 6
     cluster.cycle(seconds=1)
     assert len(world.server.bodies("predicate")) == 12
+
+
+def test_a_member_is_shown_the_nodes_with_the_others_in_their_places(world: World) -> None:
+    cluster = world.arrange(nodes("n", 1), gang("g", 2), predicate=lambda _: {})
+    cluster.cycle()
+    shown = [
+        (each["node"]["Idle"]["MilliCPU"], sorted(each["node"]["Tasks"])) for each in world.server.bodies("predicate")
+    ]
+    assert shown == [(4000, []), (3000, ["default/g-w-0"])]
 
 
 def test_only_tasks_that_ask_for_a_managed_resource_are_asked_about(world: World) -> None:
@@ -578,6 +593,25 @@ def test_everything_goes_on_at_once_when_the_extender_answers_again(world: World
     assert len(bindings(cluster.cycle())) == 5
 
 
+def test_a_gang_that_wants_victims_waits_for_room_though_the_extender_can_not_be_asked(world: World) -> None:
+    """More nodes would help it, and an autoscaler has to know."""
+    cluster = contested(world, "preempt", preemptable=lambda _: 500)
+    outcome = cluster.cycle()
+    assert reason_of(cluster).code is Code.NOT_ENOUGH_NODES
+    assert outcome.wake_at == cluster.now + 1
+
+
+def test_a_cycle_that_has_no_time_for_the_beginning_only_puts_off(world: World) -> None:
+    slow = SlowClient(world.client, seconds=5)
+    cluster = world.arrange(nodes("n", 1), gang("g", 1), onSessionOpen=lambda _: {}, predicate=lambda _: {})
+    cluster.extenders = slow
+    for _ in range(2):
+        outcome = cluster.cycle()
+        assert reason_of(cluster).code is Code.WAITING_FOR_TURN
+    assert outcome.wake_at == cluster.now + 10
+    assert world.server.verbs() == ["onSessionOpen"]
+
+
 # --- asking again ---
 
 
@@ -752,3 +786,52 @@ def test_outcomes_do_not_depend_on_anything_but_the_answers(world: World) -> Non
         )
         outcomes.append(cluster.cycle())
     assert outcomes[0] == outcomes[1]
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(refusals=st.sets(st.tuples(st.sampled_from(VERBS[2:]), st.integers(0, 3), st.sampled_from(["no", 500]))))
+def test_gangs_stay_whole_and_accounts_right_whatever_the_extender_says(
+    world: World, refusals: set[tuple[str, int, object]]
+) -> None:
+    """P1 to P3: pods by number, refused or failed by verb."""
+    no = {
+        "predicate": {"status": "no"},
+        "prioritize": {"errorMessage": "no"},
+        "jobEnqueueable": {"status": -1},
+        "jobReady": {"status": False},
+        "queueOverused": {"overused": True},
+        "allocateFunc": {"errorMessage": "no"},
+        "deallocateFunc": {"errorMessage": "no"},
+        "preemptable": {"status": -1},
+        "reclaimable": {"status": -1},
+    }
+    yes = {"prioritize": {"nodeScore": {}}, "jobReady": {"status": True}}
+    told: Counter[str] = Counter()
+
+    def answer(verb: str, question: Any) -> Any:
+        if verb == "allocateFunc":
+            told[question["task"]["Name"]] += 1
+        elif verb == "deallocateFunc":
+            told[question["task"]["Name"]] -= 1
+        for refused, number, how in sorted(refusals, key=str):
+            if refused == verb and f"-{number}" in json.dumps(question.get("task", question))[:200]:
+                return how if isinstance(how, int) else no[verb]
+        return yes.get(verb, {})
+
+    replies = {verb: partial(answer, verb) for verb in VERBS}
+    cluster = world.arrange(
+        nodes("n", 2, cpu=3),
+        gang("a", 2),
+        gang("b", 3, min_member=2),
+        gang("c", 4),
+        **replies,  # type: ignore[arg-type]
+    )
+    for _ in range(4):
+        outcome = cluster.cycle(seconds=70)
+        audit(cluster.cache)
+        for name, least in (("a", 2), ("b", 2), ("c", 4)):
+            placed = [pod for pod in cluster.placed() if pod.startswith(f"{name}-")]
+            assert len(placed) == 0 or len(placed) >= least
+        cluster.settle(outcome)
+    if not any(how == 500 for _, _, how in refusals):  # who does not answer can't be told either
+        assert {name for name, times in told.items() if times > 0} <= set(cluster.placed())

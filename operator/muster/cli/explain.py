@@ -96,6 +96,7 @@ def _from_files(
     from muster.scheduler.conf import DEFAULT
     from muster.simulator.manifests import read_manifests
     from muster.simulator.model import build_model
+    from muster.simulator.outside import left_unasked
     from muster.simulator.simulation import Pace, Simulation
     from muster.simulator.sources import read_sources
 
@@ -106,7 +107,8 @@ def _from_files(
         configuration = DEFAULT if found is None else parse_configuration(found[1], found[0])
     model = build_model(read_manifests(sources.documents), names)
     answer = ask(Simulation(model, configuration, Pace(now)), target, ray_state(sources.documents, target))
-    return {**answer, "leftOut": model.left_out} if model.left_out else answer
+    left_out = model.left_out + left_unasked(configuration)
+    return {**answer, "leftOut": left_out} if left_out else answer
 
 
 def _from_cluster(

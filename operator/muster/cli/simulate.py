@@ -71,6 +71,7 @@ def simulate(
     from muster.simulator.input_error import InputError
     from muster.simulator.manifests import read_manifests
     from muster.simulator.model import build_model
+    from muster.simulator.outside import left_unasked
     from muster.simulator.simulation import Pace, Simulation
     from muster.simulator.sources import read_sources
 
@@ -91,7 +92,7 @@ def simulate(
     finally:
         gc.enable()
     _say_passed_over(found.passed_over)
-    for each in model.left_out:
+    for each in (*model.left_out, *left_unasked(configuration)):
         typer.echo(f"muster: left out {each}", err=True)
     _run(Simulation(model, configuration, Pace(start, step, grace)), cycles, output)
 

@@ -20,15 +20,18 @@ from muster.kube.lease import Lease
 from muster.kube.objects import ApiObject, Pod
 from muster.kube.resource import LEASES, PODGROUPS, PODS, RAYCLUSTERS, RAYJOBS, Resource
 from muster.scheduler.conf import DEFAULT, ConfigurationError, SchedulerConfiguration
+from muster.scheduler.reasons import Code
 from muster.simulator.collecting import Collection as Collected
 from muster.simulator.collecting import collect
 from muster.simulator.input_error import Place
 from muster.simulator.manifests import Found, Manifests
 from muster.simulator.model import Model, build_model
+from muster.simulator.outside import left_unasked
 from muster.simulator.simulation import Pace, Simulation
 from muster.simulator.snapshot import RayObject
 
 LEASE: Final = "muster-scheduler"
+_EXTENDERS: Final = (Code.EXTENDER_REFUSED.value, Code.EXTENDER_UNAVAILABLE.value)
 _PATIENCE: Final = 2.0
 """A Lease is believed for so many times its duration: it may just be changing hands."""
 _RAY: Final[dict[Kind, Resource]] = {Kind.RAY_JOB: RAYJOBS, Kind.RAY_CLUSTER: RAYCLUSTERS}
@@ -56,12 +59,27 @@ async def explain_cluster(
     chosen = configuration or _configuration(found)
     model = _model(found, scheduler_names)
     answer = explain(Simulation(model, chosen, Pace(now)), target, ray)
-    left_out = found.left_out + model.left_out
+    unasked = left_unasked(chosen)
+    if unasked and (told := await _told_from_outside(client, target, ray, now, answer)) is not None:
+        return told
+    left_out = found.left_out + model.left_out + unasked
     problem = _problem_of(answer["podGroup"], model, left_out)
     if problem is not None:
         # What a PodGroup that can't be used waits for was told by the scheduler, on the PodGroup.
         return await _stored(client, target, ray, now, f"the scheduler can't use {problem}")
     return {**answer, "leftOut": left_out} if left_out else answer
+
+
+async def _told_from_outside(
+    client: ApiClient, target: Target, ray: RayState | None, now: float, answer: dict[str, Any]
+) -> dict[str, Any] | None:
+    """What the scheduler wrote of a gang that waits for an extender's word, which nobody else knows."""
+    if answer.get("phase") is None:
+        return None
+    told = await _stored(client, target, ray, now, "what the extender says is known to the scheduler only")
+    reason = told.get("reason")
+    waits_for_it = reason is not None and reason.get("code") in _EXTENDERS
+    return told if waits_for_it or (reason is not None and "wouldBind" in answer) else None
 
 
 def _problem_of(key: str, model: Model, left_out: list[str]) -> str | None:

@@ -42,10 +42,17 @@ def _text(value: object) -> str:
 
 
 def _address(value: object) -> str:
-    parts = urlsplit(_text(value))
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    if not isinstance(value, str) or not _is_address(value):
         raise ValueError(f"must be an address such as http://extender.example:8080, not {value!r}")
-    return _text(value)
+    return value
+
+
+def _is_address(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
 
 
 def _timeout(value: object) -> float:
