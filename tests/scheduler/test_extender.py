@@ -705,6 +705,18 @@ def test_an_extender_with_too_much_to_answer_lets_the_rest_wait_its_turn(world: 
     assert max(placed) == 7
 
 
+def test_a_gang_about_which_not_all_could_be_asked_waits_for_its_turn_and_for_no_more_nodes(world: World) -> None:
+    refuse: Reply = lambda question: {"status": "no" if question["task"]["Job"] == "default/b" else ""}  # noqa: E731
+    cluster = world.arrange(nodes("n", 20), gang("a", 1), gang("b", 1), predicate=refuse)
+    cluster.extenders = SlowClient(world.client, seconds=0.9)
+    assert list(bindings(cluster.cycle())) == ["a-w-0"]
+    assert world.asked("predicate") == 5
+    assert reason_of(cluster, "b").code is Code.WAITING_FOR_TURN
+    verdict = cluster.cache.tasks["uid-b-w-0"].verdict
+    assert verdict is not None
+    assert verdict.reason == "", "an autoscaler would buy nodes"
+
+
 def test_a_gang_that_would_take_all_the_time_there_is_waits_and_the_others_do_not(world: World) -> None:
     slow = SlowClient(world.client, seconds=0.3)
     refuse: Reply = lambda question: {"status": "no" if question["task"]["Job"] == "default/giant" else ""}  # noqa: E731

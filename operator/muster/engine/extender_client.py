@@ -64,28 +64,21 @@ class HttpExtenderClient:
         return self._loop
 
     async def _exchange(self, url: str, body: bytes, timeout: float) -> bytes:
+        http = self._connected()
         try:
             async with asyncio.timeout(timeout):
-                return await self._ask(url, body)
+                return await _ask(http, url, body)
         except TimeoutError:
             raise ExtenderError("no answer in time") from None
         except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as error:
             raise ExtenderError(type(error).__name__) from error
 
-    async def _ask(self, url: str, body: bytes) -> bytes:
+    def _connected(self) -> httpx.AsyncClient:
+        """Made before the time of a question begins to run: the first one would spend it on reading certificates."""
         if self._http is None:
             one = httpx.Limits(max_connections=1, max_keepalive_connections=1)
             self._http = httpx.AsyncClient(limits=one, timeout=None)  # noqa: S113  # `_exchange` bounds it all
-        headers = {"content-type": "application/json", "accept-encoding": "identity"}
-        async with self._http.stream("POST", url, content=body, headers=headers) as response:
-            if response.status_code != httpx.codes.OK:
-                raise ExtenderError(f"HTTP status {response.status_code}")
-            found = bytearray()
-            async for piece in response.aiter_raw():
-                found += piece
-                if len(found) > LARGEST_ANSWER:
-                    raise ExtenderError(f"an answer longer than {LARGEST_ANSWER >> 20} MiB")
-            return bytes(found)
+        return self._http
 
     async def _hang_up(self) -> None:
         if self._http is not None:
@@ -100,6 +93,19 @@ class HttpExtenderClient:
         elif problem is None and url in self._failing:
             self._failing.discard(url)
             logger.info("the extender answers again at %s", _without_credentials(url))
+
+
+async def _ask(http: httpx.AsyncClient, url: str, body: bytes) -> bytes:
+    headers = {"content-type": "application/json", "accept-encoding": "identity"}
+    async with http.stream("POST", url, content=body, headers=headers) as response:
+        if response.status_code != httpx.codes.OK:
+            raise ExtenderError(f"HTTP status {response.status_code}")
+        found = bytearray()
+        async for piece in response.aiter_raw():
+            found += piece
+            if len(found) > LARGEST_ANSWER:
+                raise ExtenderError(f"an answer longer than {LARGEST_ANSWER >> 20} MiB")
+        return bytes(found)
 
 
 def _without_credentials(url: str) -> str:

@@ -8,7 +8,7 @@ is only what a decision reads. docs/extender.md lists both.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from muster.scheduler.task import TaskInfo
 
 Document = dict[str, Any]
+Shown = Callable[["TaskInfo"], Document]
 
 ZONE_LABEL = "volcano.sh/revocable-zone"
 _READY, _NOT_READY = 1, 2
@@ -78,8 +79,8 @@ def _pod(task: TaskInfo) -> Document:
     }
 
 
-def node_document(node: NodeInfo) -> Document:
-    """A NodeInfo with the tasks on it."""
+def node_document(node: NodeInfo, shown: Shown = task_document) -> Document:
+    """A NodeInfo with the tasks on it, as they are `shown`."""
     spec = node.spec
     return {
         "Name": node.name,
@@ -91,7 +92,7 @@ def node_document(node: NodeInfo) -> Document:
         "Used": resource(node.used),
         "Allocatable": resource(node.allocatable),
         "ResourceUsage": _usage(node.usage),
-        "Tasks": {task.key: task_document(task) for task in node.tasks.values() if _is_a_pod(task)},
+        "Tasks": {task.key: shown(task) for task in node.tasks.values() if _is_a_pod(task)},
         "RevocableZone": node.labels.get(ZONE_LABEL, ""),
     }
 
@@ -121,11 +122,11 @@ def _usage(usage: NodeUsage | None) -> Document:
     return {"CPUUsageAvg": {"10m": usage.cpu}, "MEMUsageAvg": {"10m": usage.memory}}
 
 
-def job_document(job: JobInfo) -> Document:
-    """A JobInfo with its tasks, twice as in Volcano: by uid, and by status and uid."""
+def job_document(job: JobInfo, shown: Shown = task_document) -> Document:
+    """A JobInfo with its tasks as they are `shown`, twice as in Volcano: by uid, and by status and uid."""
     spec = job.spec
     namespace, _, name = job.key.partition("/")
-    tasks = {task.uid: task_document(task) for task in job.tasks.values()}
+    tasks = {task.uid: shown(task) for task in job.tasks.values()}
     by_status: dict[str, Document] = {}
     for uid, task in tasks.items():
         by_status.setdefault(str(task["Status"]), {})[uid] = task
@@ -223,9 +224,14 @@ def queue_document(queue: QueueInfo) -> Document:
 
 def cluster_document(cache: SchedulerCache) -> Document:
     """What is told when a cycle begins: all of it."""
-    nodes = {name: node_document(node) for name, node in cache.nodes.items() if node.spec is not None}
+    tasks = {uid: task_document(task) for uid, task in cache.tasks.items()}
+
+    def shown(task: TaskInfo) -> Document:
+        return tasks[task.uid]
+
+    nodes = {name: node_document(node, shown) for name, node in cache.nodes.items() if node.spec is not None}
     return {
-        "Jobs": {key: job_document(job) for key, job in cache.jobs.items()},
+        "Jobs": {key: job_document(job, shown) for key, job in cache.jobs.items()},
         "Nodes": nodes,
         "Queues": {name: queue_document(queue) for name, queue in cache.queues.items() if queue.spec is not None},
         "NamespaceInfo": {},

@@ -66,8 +66,11 @@ class Findings:
         """Tell the session why gangs wait that still do."""
         for uid, reason in self._tasks.items():
             task = session.cache.tasks.get(uid)
-            if task is not None and task.job is not None and task.status is TaskStatus.PENDING:
-                session.find(task.job, reason)
+            if task is None or task.job is None or task.status is not TaskStatus.PENDING:
+                continue
+            if reason.code is Code.WAITING_FOR_TURN:
+                _drop_survey(session, task.job, task)
+            session.find(task.job, reason)
         for key, reason in self._jobs.items():
             job = session.cache.jobs.get(key)
             if job is not None:
@@ -97,3 +100,10 @@ class Findings:
         if at is None or at <= now or (job.is_ready() and not job.pending):
             return None
         return at
+
+
+def _drop_survey(session: Session, job: JobInfo, task: TaskInfo) -> None:
+    """That no node was found says nothing of a task that could not be asked about on all of them."""
+    found = session.findings.get(job.key, [])
+    mistaken = (Code.NOT_ENOUGH_NODES, task.spec.name)
+    session.findings[job.key] = [each for each in found if (each.code, each.member) != mistaken]
