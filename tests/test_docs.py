@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
+import yaml
 
-from muster.scheduler.conf import DEFAULT
+from muster.scheduler.conf import DEFAULT, load_configuration
+from muster.scheduler.plugin import Plugin
+from muster.scheduler.plugins.arguments import integer
 from muster.scheduler.reasons import Code
 from muster.simulator.manifests import read_manifests
 from muster.simulator.model import build_model
@@ -16,6 +20,7 @@ from muster.simulator.sources import read_sources
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 ROW = re.compile(r"^\| (\w+) \| `(\w+)` \|", re.MULTILINE)
+EXAMPLE = re.compile(r"^```yaml\n(actions: .*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\((?!https?:)([^)#]+)\)")
 TARGET = re.compile(r"^([a-z][a-z0-9-]*):", re.MULTILINE)
 
@@ -39,6 +44,21 @@ def test_every_make_target_that_a_document_names_exists(document: str) -> None:
     targets = set(TARGET.findall((REPOSITORY / "Makefile").read_text()))
     named = set(re.findall(r"make ([a-z][a-z-]+)", (REPOSITORY / document).read_text())) - {"it"}
     assert named <= targets
+
+
+@pytest.mark.parametrize("document", ["docs/extender.md", "docs/plugins.md"])
+def test_the_configurations_in_a_document_can_be_used(document: str) -> None:
+    examples = EXAMPLE.findall((REPOSITORY / document).read_text())
+    assert examples
+    for text in examples:
+        load_configuration(yaml.safe_load(text), {"price": lambda: Price})
+
+
+class Price(Plugin):
+    """Stands in for the plugin that docs/plugins.md shows how to write."""
+
+    name = "price"
+    arguments: ClassVar = {"price.weight": integer}
 
 
 def test_the_example_of_a_simulation_has_a_gang_that_fits_and_one_that_waits() -> None:
