@@ -80,6 +80,17 @@ async def test_a_gang_whose_pods_come_before_its_pod_group_waits_for_it(engine: 
     await gangs.wait_bound(names)
 
 
+async def test_a_pod_of_a_missing_pod_group_says_what_it_waits_for(engine: RunningEngine, gangs: Gangs) -> None:
+    await engine.start()
+    await gangs.pod("alone", "missing")
+
+    async def told() -> bool:
+        text = f"PodGroup {gangs.namespace}/missing does not exist"
+        return ("PodGroupMissing", text) in await gangs.events("Pod", "alone")
+
+    await eventually(told, "an event says that the PodGroup is missing")
+
+
 async def test_a_second_gang_that_does_not_fit_has_nothing_bound_until_the_first_is_done(
     engine: RunningEngine, gangs: Gangs, history: list[set[str]]
 ) -> None:

@@ -9,9 +9,22 @@ import pytest
 
 from muster.scheduler.constraints import PodConstraints, Taint
 from muster.scheduler.outcome import Outcome
-from muster.scheduler.reasons import Code, Reason, ReasonClass, Wake, describe, dominant
+from muster.scheduler.reasons import Advice, Code, Reason, ReasonClass, Wake, describe, dominant
 from muster.scheduler.specs import Condition, Phase, QueueState, TaskStatus
-from muster.testing import EPOCH, Cluster, Spec, gang, node, nodes, pod, pod_group, pods, queue, resources
+from muster.testing import (
+    EPOCH,
+    Cluster,
+    Spec,
+    configuration,
+    gang,
+    node,
+    nodes,
+    pod,
+    pod_group,
+    pods,
+    queue,
+    resources,
+)
 
 GONE, RUN, OUT, BAD = TaskStatus.RELEASING, TaskStatus.RUNNING, TaskStatus.SUCCEEDED, TaskStatus.FAILED
 NOWHERE = PodConstraints(node_selector=(("zone", "nowhere"),))
@@ -209,6 +222,32 @@ def test_every_wait_has_one_reason_with_numbers(specs: list[Spec], reason_class:
     assert reason.reason_class.value == reason_class
     assert reason.code is code
     assert re.search(words, describe(reason)), describe(reason)
+
+
+def test_quota_that_is_a_share_says_so() -> None:
+    fair = configuration("allocate", ["gang"], ["predicates", "proportion"])
+    cluster = Cluster.of(node("n", 4), [queue(name) for name in "ab"], configuration=fair)
+    cluster.add(gang("a", 4, queue="a"), gang("b", 4, queue="b"))
+    cluster.run()
+    reason = cluster.cache.jobs["default/b"].reason
+    assert reason is not None
+    assert describe(reason).endswith("of cpu 2, its share of the cluster now")
+
+
+def test_a_gang_whose_pods_are_still_being_made_says_how_many_there_are() -> None:
+    cluster = Cluster.of(node("n", 4), pod_group("g", 3), pods("g", 1))
+    status = cluster.cycle().pod_groups["default/g"]
+    assert [each.message for each in status.conditions] == ["1 of 3 pods exist"]
+    assert status.reason is not None
+    assert status.reason.advice is Advice.PODS
+
+
+def test_pods_without_their_pod_group_are_named_since_nothing_else_can_say_why_they_wait() -> None:
+    cluster = Cluster.of(node("n", 4), pods("nobody", 2))
+    (key, reason), *others = cluster.cycle().orphans.items()
+    assert (key, reason.code, others) == ("default/nobody-w-0", Code.POD_GROUP_MISSING, [])
+    assert reason.advice is Advice.CHANGE
+    assert not cluster.cycle().orphans, "once is enough while nothing changes"
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ from muster.engine.queue_status import QueueWriter
 from muster.engine.references import reference
 from muster.kube.client import ApiClient
 from muster.kube.events import EventRecorder, ObjectReference
-from muster.kube.resource import PODGROUPS, QUEUES
+from muster.kube.resource import PODGROUPS, PODS, QUEUES
 from muster.scheduler.cache import SchedulerCache
 from muster.scheduler.cycle import run_cycle
 from muster.scheduler.outcome import Binding, Eviction, Outcome
@@ -128,6 +128,7 @@ class Execution:
         self.pod_groups.update(outcome.pod_groups)
         self.queues.update(outcome.queues)
         self._complain_of_queues(outcome)
+        self._complain_of_orphans(outcome)
         self.pod_conditions.update(outcome.pods)
         self._evict(outcome)
         gangs: defaultdict[str, list[Binding]] = defaultdict(list)
@@ -145,6 +146,13 @@ class Execution:
                 about = reference(QUEUES, shown.metadata)
                 text = describe(status.problem)
                 self._recorder.event(about, "Warning", status.problem.code.value, text, "Scheduling")
+
+    def _complain_of_orphans(self, outcome: Outcome) -> None:
+        for key, reason in outcome.orphans.items():
+            shown = self._informers.pods.get(*key.split("/", 1))
+            if shown is not None:
+                about = reference(PODS, shown.metadata)
+                self._recorder.event(about, "Warning", reason.code.value, describe(reason), "Scheduling")
 
     def _evict(self, outcome: Outcome) -> None:
         """For whom room is made must be on the server before it is made, or a restart would give it to others."""

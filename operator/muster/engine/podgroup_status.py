@@ -18,12 +18,12 @@ from muster.engine.references import reference
 from muster.engine.write_queue import WriteQueue
 from muster.kube.client import ApiClient
 from muster.kube.errors import Conflict
-from muster.kube.events import EventRecorder
+from muster.kube.events import EventRecorder, EventType
 from muster.kube.informer import Informer
 from muster.kube.objects import PodGroup
 from muster.kube.resource import PODGROUPS
 from muster.scheduler.outcome import PodGroupStatus
-from muster.scheduler.reasons import Reason, describe
+from muster.scheduler.reasons import Reason, ReasonClass, describe
 
 NUMBERS_DELAY: Final = 1.0
 """Seconds that a change of mere numbers may wait."""
@@ -100,7 +100,9 @@ class PodGroupWriter:
         # The same news may be true a second time; the transitions that were shown tell the times apart.
         change = " ".join(each.transition_id or "" for each in shown.status.conditions)
         if status.reason is not None and _topic(shown) != topic(status.reason):
-            self._recorder.event(about, "Warning", UNSCHEDULABLE, describe(status.reason), "Scheduling", change=change)
+            # Pods are made one by one: that not all are there yet is how every gang begins.
+            kind: EventType = "Normal" if status.reason.reason_class is ReasonClass.INCOMPLETE else "Warning"
+            self._recorder.event(about, kind, UNSCHEDULABLE, describe(status.reason), "Scheduling", change=change)
         scheduled = any(each.type == SCHEDULED and each.status for each in status.conditions)
         if scheduled and not _is_scheduled(shown):
             self._recorder.event(about, "Normal", SCHEDULED, "pod group is ready", "Scheduling", change=change)

@@ -9,6 +9,7 @@ _ADVICE: Final = {
     "wait": "wait: it goes on by itself",
     "change": "change the request: it will not go on by itself",
     "ask": "ask the administrator",
+    "pods": "it goes on when its pods are made: if they are not, see the events of who makes them, or change minMember",
 }
 
 

@@ -26,7 +26,7 @@ from muster.scheduler.nominations import restore
 from muster.scheduler.outcome import Outcome, PodGroupStatus, QueueStatus
 from muster.scheduler.parking import Parking, Relief
 from muster.scheduler.placing import gang_key
-from muster.scheduler.reasons import Code, Wake
+from muster.scheduler.reasons import Code, Reason, Wake
 from muster.scheduler.repair import (
     expire_reservation,
     next_deadline,
@@ -78,7 +78,7 @@ def run_cycle(
     pipelined = session.pipelined()
     session.close()
     session.settle()
-    pod_groups, pods = _say_what_changed(session)
+    pod_groups, pods, orphans = _say_what_changed(session)
     for plugin in memory.framework.plugins:
         plugin.on_cycle_end(session)
     _park(session)
@@ -92,6 +92,7 @@ def run_cycle(
         pod_groups=pod_groups,
         queues=_changed_queues(session),
         pods=pods,
+        orphans=orphans,
         wake_at=_wake_at(session, memory),
     )
 
@@ -202,10 +203,13 @@ def _claim_companions(session: Session, job: JobInfo) -> None:
             statement.commit()
 
 
-def _say_what_changed(session: Session) -> tuple[dict[str, PodGroupStatus], dict[str, PodVerdict]]:
+def _say_what_changed(
+    session: Session,
+) -> tuple[dict[str, PodGroupStatus], dict[str, PodVerdict], dict[str, Reason]]:
     cache = session.cache
     pod_groups: dict[str, PodGroupStatus] = {}
     pods: dict[str, PodVerdict] = {}
+    orphans: dict[str, Reason] = {}
     looked_at = {job.key: job for job in session.candidates}
     for job in _in_order({**cache.changed, **looked_at}.values()):
         note_broken(session, job)
@@ -213,12 +217,14 @@ def _say_what_changed(session: Session) -> tuple[dict[str, PodGroupStatus], dict
             _note_reason(session, job)
         pods.update(pod_verdicts(job))
         if job.spec is None:
+            if job.reason is not None and job.pending:
+                orphans[min(job.pending.values(), key=lambda task: task.order).key] = job.reason
             continue
         status = update_status(session, job)
         if status != job.published and not job.synthetic:
             job.published = status
             pod_groups[job.key] = status
-    return pod_groups, pods
+    return pod_groups, pods, orphans
 
 
 def _note_reason(session: Session, job: JobInfo) -> None:

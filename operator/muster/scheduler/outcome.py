@@ -86,7 +86,10 @@ class QueueStatus:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One cycle's decisions. `wake_at` is the next time (Unix seconds) at which a deadline needs a cycle."""
+    """One cycle's decisions. `wake_at` is the next time (Unix seconds) at which a deadline needs a cycle.
+
+    `orphans` are pods (`namespace/name`) whose PodGroup is not there to say why they wait: one of each such gang.
+    """
 
     bindings: tuple[Binding, ...] = ()
     evictions: tuple[Eviction, ...] = ()
@@ -94,4 +97,5 @@ class Outcome:
     pod_groups: Mapping[str, PodGroupStatus] = field(default_factory=dict)
     queues: Mapping[str, QueueStatus] = field(default_factory=dict)
     pods: Mapping[str, PodVerdict] = field(default_factory=dict)
+    orphans: Mapping[str, Reason] = field(default_factory=dict)
     wake_at: float | None = None

@@ -118,6 +118,7 @@ class Advice(Enum):
     WAIT = "wait"
     CHANGE = "change"
     ASK = "ask"
+    PODS = "pods"
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +194,7 @@ class Reason:
     @property
     def advice(self) -> Advice:
         """Wait, change the request, or ask the administrator."""
-        return _ADVICE[self.reason_class]
+        return _ADVICE_ON.get(self.code) or _ADVICE[self.reason_class]
 
 
 _ADVICE = {
@@ -207,6 +208,11 @@ _ADVICE = {
     ReasonClass.RESERVED: Advice.WAIT,
     ReasonClass.VICTIMS: Advice.WAIT,
     ReasonClass.NEXT: Advice.WAIT,
+}
+_ADVICE_ON = {
+    Code.POD_GROUP_MISSING: Advice.CHANGE,
+    Code.NOT_ENOUGH_PODS: Advice.PODS,
+    Code.NOT_ENOUGH_PODS_OF_ROLE: Advice.PODS,
 }
 
 
@@ -254,6 +260,7 @@ def _queue_quota(reason: Reason) -> str:
     return (
         f"queue {reason.queue} has no quota left: asked for {amount(reason, reason.requested)}, "
         f"used {amount(reason, reason.used)} of {amount(reason, reason.limit)}"
+        + (f", {reason.detail}" if reason.detail else "")
     )
 
 

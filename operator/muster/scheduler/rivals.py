@@ -45,19 +45,18 @@ class Rivals:
 
     def take(self, winners: Iterable[TaskInfo], victims: Iterable[TaskInfo]) -> None:
         """The winners, tasks of one job, are given the room of the victims."""
-        gone = list(victims)
-        for winner in winners:
-            job = winner.job
-            if job is None:
-                continue
-            for victim in gone:
-                if victim.job is None or victim.job is job:
-                    continue
-                inherited = {key: replace(loss, winners_terms=job.terms) for key, loss in victim.spoils.items()}
-                loss = self._loss(victim.job, job)
-                winner.spoils = {**winner.spoils, **inherited, victim.job.key: loss}
-                self.losers.update((victim.job.key, *inherited))
-            winner.spoils.pop(job.key, None)
+        winning = list(winners)
+        job = winning[0].job if winning else None
+        if job is None:
+            return
+        gone = [victim for victim in victims if victim.job is not job]
+        spoils = {key: replace(loss, winners_terms=job.terms) for victim in gone for key, loss in victim.spoils.items()}
+        losers = {victim.job.key: victim.job for victim in gone if victim.job is not None}
+        spoils |= {key: self._loss(loser, job) for key, loser in losers.items()}
+        self.losers.update(spoils)
+        spoils.pop(job.key, None)
+        for winner in winning:
+            winner.spoils = {**winner.spoils, **spoils}
 
     def _loss(self, loser: JobInfo, winner: JobInfo) -> Loss:
         apart = loser.queue is not winner.queue

@@ -151,7 +151,7 @@ def _conditions(session: Session, job: JobInfo, complaint: Reason | None, *, has
     conditions = list(job.conditions)
     if complaint is not None:
         text = describe(complaint)
-        if job.members:
+        if job.members and complaint.reason_class is not ReasonClass.INCOMPLETE:
             text = f"{max(1, job.min_member - job.ready)}/{job.members} tasks in gang unschedulable: {text}"
         _put(conditions, Condition(UNSCHEDULABLE, True, NOT_ENOUGH_RESOURCES, text), session.now)
     else:

@@ -8,6 +8,7 @@ it can ever have, never less than its guarantee. All amounts are integers, and t
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 from muster.scheduler.framework import ExtensionPoints, Plugin, Standing, Vote
@@ -150,7 +151,7 @@ def _allocatable(_session: Session, queue: QueueInfo, request: Resources) -> Rea
     lacking = queue.allocated.plus(request).violations(deserved, request)
     if not lacking:
         return None
-    return _quota(queue, lacking[0], request, queue.allocated, deserved)
+    return replace(_quota(queue, lacking[0], request, queue.allocated, deserved), detail="its share of the cluster now")
 
 
 def _preemptive(session: Session, queue: QueueInfo, tasks: Sequence[TaskInfo]) -> Reason | None:
