@@ -144,6 +144,8 @@ def test_a_companion_is_what_its_pod_will_ask_for() -> None:
 
 
 COMPANIONS = "metadata.annotations[muster.dev/companions]"
+WISH = {"weight": 0, "podAffinityTerm": {"topologyKey": "zone", "labelSelector": {}}}
+LIKING = {"affinity": {"podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [WISH]}}}
 PROBLEMS: dict[str, tuple[PodGroup, str]] = {
     "amount": (pod_group({"minResources": {"cpu": "3 cores"}}), "spec.minResources[cpu]"),
     "negative amount": (pod_group({"minResources": {"memory": "-1Gi"}}), "spec.minResources[memory]"),
@@ -158,6 +160,14 @@ PROBLEMS: dict[str, tuple[PodGroup, str]] = {
         ),
         f"{COMPANIONS}[0].podSpec.containers[0].resources.requests[cpu]",
     ),
+    "a companion that no API server would let be": (
+        pod_group({}, companions=json.dumps([{"role": "s", "podSpec": LIKING}])),
+        f"{COMPANIONS}[0].podSpec.affinity.podAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].weight",
+    ),
+    "companions nested without end": (
+        pod_group({}, companions='[{"role": "s", "podSpec": {"x": ' + "[" * 100_000),
+        COMPANIONS,
+    ),
 }
 
 
@@ -168,7 +178,7 @@ def test_a_pod_group_that_cannot_be_used_stays_known_with_its_problem(given: Pod
     assert (found.key, found.min_resources, found.companions) == ("ns/pg", None, ())
 
 
-@pytest.mark.parametrize("text", ["", "null", "[]", '{"a": 1}', "nonsense"])
+@pytest.mark.parametrize("text", ["", "null", "[]", '{"a": 1}', "nonsense", "[" * 100_000])
 def test_companion_nodes_that_are_no_map_count_as_none(text: str) -> None:
     assert pod_group_spec(pod_group({}, companion_nodes=text)).companion_nodes == {}
 

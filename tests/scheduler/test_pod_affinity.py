@@ -13,6 +13,7 @@ from muster.scheduler.selectors import LabelSelector, Operator, PodSelector, Req
 from muster.scheduler.specs import TaskSpec, TaskStatus
 from muster.testing import Cluster, Spec, bindings, gang, node, pod, pod_group
 from muster.testing_company import constraints, far, labels, near, pods_with, rather, zone_nodes
+from tests.scheduler.audit import audit
 
 WEB, DB = {"app": "web"}, {"app": "db"}
 EVERYWHERE = {"a-0", "a-1", "b-0", "b-1"}
@@ -91,6 +92,17 @@ def test_a_pod_goes_where_its_company_allows(specs: list[Spec], where: set[str])
     found = set(bindings(Cluster.of(zone_nodes("ab", 2), specs).cycle()).values())
     assert found <= where
     assert bool(found) is bool(where)
+
+
+@pytest.mark.parametrize("weight", [0, 1000, -1000])
+def test_a_wish_of_any_weight_stops_nobody(weight: int) -> None:
+    cluster = Cluster.of(zone_nodes("ab"), one(constraints(rather(weight, "zone", app="web")), labels=WEB))
+    outcome = cluster.cycle()
+    assert set(bindings(outcome)) == {"g-w-0"}
+    cluster.settle(outcome)
+    cluster.delete("g-w-0")
+    cluster.cycle()
+    audit(cluster.cache)
 
 
 def elsewhere(**changes: object) -> PodConstraints:

@@ -148,6 +148,10 @@ BAD = {
     "a wrong type": (broken(spec={"containers": {"name": "c"}}), ["document 2", "spec.containers", "Pod p"]),
     "a quantity that is none": (requesting("cpu", "many"), ["document 2", "containers[0].resources.requests[cpu]"]),
     "a negative request": (requesting("memory", "-1Gi"), ["requests[memory]", "negative"]),
+    "a skew that is none": (
+        text(pod("p", topologySpreadConstraints=[{"topologyKey": "zone", "maxSkew": 0}])),
+        ["spec.topologySpreadConstraints[0].maxSkew", "default/p"],
+    ),
     "a negative node": (text(node("n1", cpu=-4)), ["status.allocatable[cpu]", "negative"]),
     "a creation time that is none": (
         text(pod("p", metadata={"creationTimestamp": "yesterday"})),

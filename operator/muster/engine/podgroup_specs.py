@@ -16,6 +16,7 @@ from muster.engine.notes import stated_duration, stated_time, stored_wait
 from muster.engine.pod_constraints import pod_constraints
 from muster.engine.pod_requests import pod_requests
 from muster.engine.pod_specs import TRUE
+from muster.engine.pod_validation import check_placement
 from muster.engine.times import unix_seconds
 from muster.kube import objects
 from muster.kube.malformed import MalformedObject
@@ -73,7 +74,7 @@ def companion_nodes(group: objects.PodGroup) -> dict[str, str]:
     """The nodes held for companions, by role, as written before. What is not such a map counts as none."""
     try:
         return msgspec.json.decode(group.metadata.annotations.get(wire_keys.COMPANION_NODES, "{}"), type=dict[str, str])
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, RecursionError):
         return {}
 
 
@@ -160,6 +161,8 @@ def _companions(group: objects.PodGroup) -> list[Companion]:
         specs = [msgspec.convert(_with_container_names(each.pod_spec), type=objects.PodSpec) for each in found]
     except msgspec.MsgspecError as error:
         raise TranslationError(path, str(error)) from error
+    except RecursionError as error:
+        raise TranslationError(path, "nested too deep") from error
     return [
         _companion(each.role, spec, f"{path}[{index}].podSpec", group.metadata.namespace or "")
         for index, (each, spec) in enumerate(zip(found, specs, strict=True))
@@ -167,6 +170,7 @@ def _companions(group: objects.PodGroup) -> list[Companion]:
 
 
 def _companion(role: str, spec: objects.PodSpec, path: str, namespace: str) -> Companion:
+    check_placement(spec, path)  # no API server has seen it
     request = resources(pod_requests(spec, path))
     return Companion(role, request, request, pod_constraints(spec, path, namespace=namespace))
 

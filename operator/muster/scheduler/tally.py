@@ -123,4 +123,4 @@ def _change(counts: dict[str, int] | dict[int, int], key: str | int, amount: int
     if value:
         ledger[key] = value
     else:
-        del ledger[key]
+        ledger.pop(key, None)

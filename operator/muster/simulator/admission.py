@@ -1,8 +1,8 @@
 """What the API server would have done to the objects before a scheduler sees them.
 
-It refuses what no such object can be (quantities that are none, times that are none) and fills in defaults: a pod's
-priority from its PriorityClass, a node's allocatable from its capacity. Requests from limits and the phase Pending are
-the decoders' business already.
+It refuses what no such object can be (quantities that are none, times that are none, a wish with a weight of 0) and
+fills in defaults: a pod's priority from its PriorityClass, a node's allocatable from its capacity. Requests from limits
+and the phase Pending are the decoders' business already.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from typing import Final
 import msgspec
 
 from muster.engine import wire_keys
+from muster.engine.amounts import TranslationError
+from muster.engine.pod_validation import check_placement
 from muster.engine.times import unix_seconds
 from muster.kube.objects import ApiObject, Node, ObjectMeta, Pod, PodGroup, PriorityClass, Quantities, Queue
 from muster.quantities import QuantityError, parse_quantity
@@ -43,8 +45,10 @@ def check_times(found: Found[ApiObject]) -> None:
 
 
 def admit_pod(found: Found[Pod], classes: Mapping[str, PriorityClass]) -> Pod:
-    """The pod with its priority. Raises InputError for a run time or start time that is none."""
+    """The pod with its priority. Raises InputError for a run time, start time or wish for a place that is none."""
     pod = found.object
+    if not found.place.observed:
+        _check_placement(found)
     runtime = pod.metadata.annotations.get(wire_keys.EXPECTED_RUNTIME, "0")
     try:
         duration(runtime)
@@ -55,6 +59,13 @@ def admit_pod(found: Found[Pod], classes: Mapping[str, PriorityClass]) -> Pod:
     except ValueError as error:
         raise InputError(found.place, "status.startTime", f"{pod.status.start_time!r} is no RFC 3339 time") from error
     return _with_priority(pod, classes)
+
+
+def _check_placement(found: Found[Pod]) -> None:
+    try:
+        check_placement(found.object.spec, "spec")
+    except TranslationError as error:
+        raise InputError(found.place, error.path, f"{error.message} ({found.object.key})") from error
 
 
 def _with_priority(pod: Pod, classes: Mapping[str, PriorityClass]) -> Pod:
