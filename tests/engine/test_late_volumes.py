@@ -80,6 +80,34 @@ async def test_a_volume_that_is_there_is_kept_for_the_claim_as_it_was_read() -> 
     }
 
 
+KEPT: dict[str, tuple[dict[str, str], bool]] = {
+    "another's": ({"namespace": "default", "name": "other", "uid": "x"}, False),
+    "one of the name in another namespace": ({"namespace": "ns", "name": "data", "uid": "u"}, False),
+    "one that had the name before": ({"namespace": "default", "name": "data", "uid": "old"}, False),
+    "this one's": ({"namespace": "default", "name": "data", "uid": "u"}, True),
+}
+
+
+@pytest.mark.parametrize("case", KEPT)
+async def test_a_volume_that_is_kept_for_somebody_is_left_to_them(case: str) -> None:
+    """Writing over it would take the data of one claim for another."""
+    kept_for, ours = KEPT[case]
+    api, clock = Api(), ManualClock()
+    api.objects["v"]["spec"]["claimRef"] = kept_for
+    task = asyncio.create_task(LateVolumes(cast(Any, api), clock, patience=60).bind(binding("v")))
+    for _ in range(20):
+        await clock.advance(5)
+    assert ("is kept for" in await task) is not ours
+    assert not api.patches
+
+
+async def test_a_volume_that_is_kept_for_the_claims_name_is_kept_for_the_claim() -> None:
+    api = Api()
+    api.objects["v"]["spec"]["claimRef"] = {"namespace": "default", "name": "data"}
+    assert await LateVolumes(cast(Any, api), ManualClock()).bind(binding("v")) == ""
+    assert [patch["spec"]["claimRef"]["uid"] for patch in api.patches] == ["u"]
+
+
 async def test_what_is_bound_already_is_not_written_again() -> None:
     api = Api({**CLAIM, "spec": {"volumeName": "v"}, "status": {"phase": "Bound"}})
     assert await LateVolumes(cast(Any, api), ManualClock()).bind(binding()) == ""

@@ -75,7 +75,7 @@ def test_volumes() -> None:
             "capacity": {"storage": "1Ki"},
             "accessModes": ["ReadWriteMany"],
             "storageClassName": "fast",
-            "claimRef": {"namespace": "ns", "name": "data"},
+            "claimRef": {"namespace": "ns", "name": "data", "uid": "c"},
             "nodeAffinity": {"required": {"nodeSelectorTerms": [term]}},
             "csi": {"driver": "d", "volumeHandle": "h"},
         },
@@ -84,6 +84,7 @@ def test_volumes() -> None:
     assert volume_spec(found) == VolumeSpec(
         "x",
         claim="ns/data",
+        claim_uid="c",
         storage_class="fast",
         size=1024 * 1000,
         access_modes=("ReadWriteMany",),

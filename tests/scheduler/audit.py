@@ -32,6 +32,7 @@ def audit(cache: SchedulerCache) -> None:
         _audit_job(job)
     _audit_queues(cache)
     _audit_index(cache)
+    _audit_volumes(cache)
     audit_neighbours(cache, all_tasks(cache))
 
 
@@ -104,6 +105,20 @@ def _audit_index(cache: SchedulerCache) -> None:
         assert bucket.first() == min(bucket.members)
 
 
+def _audit_volumes(cache: SchedulerCache) -> None:
+    """Every volume is promised to one claim, and every promise is one to the pods that have a place."""
+    tasks = {task.uid: task for task in all_tasks(cache)}
+    promised = [promise.volume for _, promise in cache.storage.promises.items()]
+    assert len(promised) == len(set(promised))
+    for claim, promise in cache.storage.promises.items():
+        assert cache.storage.is_late(claim)
+        assert cache.storage.promises.claimant(promise.volume) == claim
+        assert promise.asked or promise.nodes
+        for uid, node in promise.nodes.items():
+            assert tasks[uid].node == node
+            assert claim in tasks[uid].spec.scheduling.claims
+
+
 def snapshot(cache: SchedulerCache) -> dict[str, Any]:
     """Everything a decision could depend on, as comparable values."""
     cache.settle()
@@ -121,6 +136,10 @@ def snapshot(cache: SchedulerCache) -> dict[str, Any]:
             name: (*q.own_sums().keys(), *q.subtree.keys(), q.pending.key()) for name, q in cache.queues.items()
         },
         "neighbours": neighbours_snapshot(cache),
+        "volumes": [
+            (claim, each.volume, sorted(each.nodes.items()), each.asked)
+            for claim, each in cache.storage.promises.items()
+        ],
         "cluster": (cache.total.key(), cache.used.key(), cache.promised.key()),
         "buckets": {name: bucket.key for bucket in cache.index.filled_buckets() for name in bucket.members},
     }

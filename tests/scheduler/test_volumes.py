@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from muster.scheduler.conf import load_configuration
 from muster.scheduler.constraints import PodConstraints, SelectorTerm
@@ -13,9 +15,11 @@ from muster.scheduler.outcome import Outcome
 from muster.scheduler.plugins.volumes import CONFLICT, NONE_LEFT, OTHER_ZONE, TOO_MANY
 from muster.scheduler.reasons import ReasonClass, describe
 from muster.scheduler.selectors import Operator, Requirement
+from muster.scheduler.specs import TaskStatus
 from muster.scheduler.volumes import NO_PROVISIONER, ClaimSpec, CsiNodeSpec, StorageClassSpec, VolumeSpec
 from muster.testing import Cluster, Spec, bindings, gang, pod, pod_group
 from muster.testing_company import zone_nodes
+from tests.scheduler.audit import audit
 
 Stored = ClaimSpec | VolumeSpec | StorageClassSpec | CsiNodeSpec
 ZONE = "topology.kubernetes.io/zone"
@@ -164,6 +168,136 @@ def test_two_pods_do_not_get_the_same_local_volume() -> None:
         "g-w-one": (("default/one", "v"),),
         "g-w-two": (("default/two", "w"),),
     }
+
+
+SHARED: list[Stored] = [LOCAL, volume("v"), volume("w", size=20)]
+"""Volumes that every node reaches."""
+
+
+def chosen(outcome: Outcome) -> dict[str, tuple[tuple[str, str], ...]]:
+    return {each.pod: each.volumes for each in outcome.bindings}
+
+
+def one_of(name: str, cpu: float = 1) -> list[Spec]:
+    """A gang of one pod, with a claim of its own."""
+    return gang(name, 1, cpu, scheduling=uses(name))
+
+
+def test_two_pods_on_two_nodes_do_not_get_the_same_volume() -> None:
+    members = [pod(f"g-w-{name}", "g", 3, scheduling=uses(name)) for name in ("one", "two")]
+    made = cluster([claim("one"), claim("two"), *SHARED], pod_group("g", 2), *members)
+    outcome = made.cycle()
+    assert set(bindings(outcome).values()) == {"a-0", "b-0"}
+    assert chosen(outcome) == {"g-w-one": (("default/one", "v"),), "g-w-two": (("default/two", "w"),)}
+    audit(made.cache)
+
+
+def test_a_gang_for_which_there_are_too_few_volumes_is_not_started() -> None:
+    members = [pod(f"g-w-{name}", "g", 3, scheduling=uses(name)) for name in ("one", "two")]
+    made = cluster([claim("one"), claim("two"), LOCAL, volume()], pod_group("g", 2), *members)
+    assert not made.cycle().bindings
+    assert not made.cache.storage.promises.items()
+    audit(made.cache)
+
+
+@pytest.mark.parametrize("failed", [False, True])
+def test_a_volume_that_was_asked_for_is_for_nobody_else_even_if_the_binding_failed(*, failed: bool) -> None:
+    made = cluster([claim("one"), claim("two"), *SHARED], one_of("one", 3))
+    assert chosen(made.cycle()) == {"one-w-0": (("default/one", "v"),)}
+    if failed:
+        made.cache.bind_failed("uid-one-w-0")
+        made.change_pod("one-w-0", gated=True)
+    made.add(one_of("two", 3))
+    assert chosen(made.cycle()) == {"two-w-0": (("default/two", "w"),)}
+    if failed:
+        made.change_pod("one-w-0", gated=False)
+        assert chosen(made.cycle()) == {"one-w-0": (("default/one", "v"),)}
+    audit(made.cache)
+
+
+def test_when_the_pod_of_a_failed_binding_goes_its_volume_is_free_and_who_waits_for_it_is_asked() -> None:
+    made = cluster([claim("one"), claim("two"), LOCAL, volume()], one_of("one", 3), one_of("two", 3))
+    assert set(chosen(made.cycle())) == {"one-w-0"}
+    made.cache.bind_failed("uid-one-w-0")
+    made.change_pod("one-w-0", gated=True)
+    assert not made.cycle().bindings
+    assert not made.cycle().bindings
+    made.delete("one-w-0")
+    assert chosen(made.cycle()) == {"two-w-0": (("default/two", "v"),)}
+    audit(made.cache)
+
+
+def test_a_volume_whose_claim_shows_it_first_is_taken() -> None:
+    made = cluster([claim("one", volume="v"), claim("two"), *SHARED], one_of("two"))
+    assert chosen(made.cycle()) == {"two-w-0": (("default/two", "w"),)}
+
+
+@pytest.mark.parametrize("change", [volume(claim="default/other"), volume(available=False), None])
+def test_a_promised_volume_that_somebody_else_got_is_promised_no_more(change: VolumeSpec | None) -> None:
+    made = cluster([claim("one"), *SHARED], one_of("one"))
+    made.cycle()
+    if change is not None:
+        made.cache.storage.set_volume(change)
+    else:
+        made.cache.storage.remove_volume("v")
+    audit(made.cache)
+    made.cache.bind_failed("uid-one-w-0")
+    assert chosen(made.cycle()) == {"one-w-0": (("default/one", "w"),)}
+
+
+def test_a_volume_that_was_kept_for_a_claim_of_the_same_name_is_not_the_new_ones() -> None:
+    """It holds the data of the claim that is gone."""
+    stored: list[Stored] = [claim("one", uid="new"), LOCAL, volume(claim="default/one", claim_uid="old")]
+    made = cluster(stored, one_of("one"))
+    assert not made.cycle().bindings
+    made.cache.storage.set_volume(volume(claim="default/one", claim_uid="new"))
+    assert chosen(made.cycle()) == {"one-w-0": (("default/one", "v"),)}
+
+
+@pytest.mark.parametrize(("where", "nodes"), [(None, {"a-0", "b-0"}), (inside("zone", "a"), {"a-0"})])
+def test_pods_that_share_a_claim_share_its_volume(where: tuple[SelectorTerm, ...] | None, nodes: set[str]) -> None:
+    cpu = 3 if where is None else 2
+    stored: list[Stored] = [claim(), LOCAL, volume(required=where), volume("w", required=inside("zone", "b"), size=20)]
+    made = cluster(stored, gang("g", 2, cpu, scheduling=uses("data")))
+    outcome = made.cycle()
+    assert set(bindings(outcome).values()) == nodes
+    assert set(chosen(outcome).values()) == {(("default/data", "v"),)}
+    audit(made.cache)
+
+
+@settings(max_examples=60)
+@given(st.lists(st.tuples(st.sampled_from("bfdsn"), st.integers(0, 3)), max_size=25))
+def test_no_volume_is_ever_promised_twice(steps: list[tuple[str, int]]) -> None:
+    """Claims are bound, bindings fail, pods come and go and are evicted, in any order."""
+    stored: list[Stored] = [claim(f"j{each}") for each in range(4)]
+    made = cluster([*stored, *SHARED, volume("x", required=inside("zone", "a"))])
+    owners: dict[str, str] = {}
+    for action, index in steps:
+        name, key = f"j{index}", f"default/j{index}"
+        task = made.cache.tasks.get(f"uid-{name}-w-0")
+        match action:
+            case "n":
+                made.add(one_of(name, 2))
+            case "d":
+                made.delete(f"{name}-w-0")
+            case "f":
+                made.cache.bind_failed(f"uid-{name}-w-0")
+            case "b" if key in owners:
+                made.cache.storage.set_claim(claim(name, volume=owners[key]))
+                made.cache.storage.set_volume(volume(owners[key], claim=key))
+            case "s" if task is not None and task.assumed:
+                made.change_pod(f"{name}-w-0", node=task.node, status=TaskStatus.RUNNING)
+        audit(made.cache)
+        owners = {each: its for each, its in owners.items() if _is_promised(made, each)}
+        for binding in made.cycle().bindings:
+            for late, name_of_volume in binding.volumes:
+                assert all(each == late for each, its in owners.items() if its == name_of_volume)
+                owners[late] = name_of_volume
+        audit(made.cache)
+
+
+def _is_promised(made: Cluster, key: str) -> bool:
+    return made.cache.storage.promises.of(key) is not None or not made.cache.storage.is_late(key)
 
 
 def test_a_binding_names_the_claims_that_wait_for_it_and_the_volumes_they_get() -> None:

@@ -48,7 +48,9 @@ class LateVolumes:
         claim = await self._read(namespace, name)
         if not _is_bound(claim):
             if volume:
-                await self._keep(volume, claim)
+                complaint = await self._keep(volume, claim)
+                if complaint:
+                    return complaint
             elif claim.metadata.annotations.get(SELECTED_NODE) != node:
                 await self._select(claim, node)
         return await self._wait(namespace, name, volume, node)
@@ -60,22 +62,30 @@ class LateVolumes:
         patch = {"metadata": {"uid": claim.metadata.uid, "annotations": {SELECTED_NODE: node}}}
         await self._client.patch(PERSISTENTVOLUMECLAIMS, claim.metadata.namespace, claim.metadata.name, patch)
 
-    async def _keep(self, volume: str, claim: PersistentVolumeClaim) -> None:
+    async def _keep(self, volume: str, claim: PersistentVolumeClaim) -> str:
+        """Have the volume kept for the claim; say so when it is kept for another."""
         found = await self._client.get(PERSISTENTVOLUMES, None, volume, decode=PersistentVolume)
+        kept_for, meta = found.spec.claim_ref, claim.metadata
+        if kept_for is not None:
+            if (kept_for.namespace, kept_for.name) != (meta.namespace, meta.name) or kept_for.uid not in ("", meta.uid):
+                return f"persistentvolume {volume!r} is kept for {kept_for.namespace}/{kept_for.name} already"
+            if kept_for.uid:
+                return ""
         reference: dict[str, Any] = {
             "apiVersion": "v1",
             "kind": "PersistentVolumeClaim",
-            "namespace": claim.metadata.namespace,
-            "name": claim.metadata.name,
-            "uid": claim.metadata.uid,
+            "namespace": meta.namespace,
+            "name": meta.name,
+            "uid": meta.uid,
         }
-        # Somebody may have taken the volume meanwhile: the version says so.
+        # Somebody may take the volume between this read and the write: the version says so.
         precondition = {"uid": found.metadata.uid, "resourceVersion": found.metadata.resource_version}
         patch = {
             "metadata": {**precondition, "annotations": {_BY_CONTROLLER: "yes"}},
             "spec": {"claimRef": reference},
         }
         await self._client.patch(PERSISTENTVOLUMES, None, volume, patch)
+        return ""
 
     async def _wait(self, namespace: str, name: str, volume: str, node: str) -> str:
         deadline = self._clock.now() + self._patience

@@ -44,6 +44,7 @@ def volume_spec(volume: objects.PersistentVolume) -> VolumeSpec:
     return VolumeSpec(
         name=volume.metadata.name,
         claim=f"{kept_for.namespace}/{kept_for.name}" if kept_for is not None else "",
+        claim_uid=kept_for.uid if kept_for is not None else "",
         storage_class=volume.metadata.annotations.get(_OLD_CLASS, spec.storage_class_name or ""),
         size=amounts(spec.capacity, "spec.capacity", round_down=True).get("storage", 0),
         access_modes=tuple(spec.access_modes),

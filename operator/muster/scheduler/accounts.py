@@ -97,6 +97,18 @@ class Accounts:
             job.account(task, 1)
             self.unsettled[job.key] = job
             self.changed[job.key] = job
+        self.keep_volumes(task)
+
+    def keep_volumes(self, task: TaskInfo) -> None:
+        """Wherever the task is, the volumes that its claims get there are for nobody else."""
+        claims = task.spec.scheduling.claims
+        if not claims:
+            return
+        node = self.nodes.get(task.node) if task.node is not None and not task.status.finished else None
+        if node is None:
+            self.storage.break_promise(task.uid, claims)
+        else:
+            self.storage.promise(task.uid, claims, node)
 
     def occupy(self, task: TaskInfo, sign: int) -> None:
         """Enter the task in its node's account, or strike it out."""
@@ -151,6 +163,7 @@ class Accounts:
         if task.job is not None:
             self.relief.queues.update(task.job.queue.lineage)
         self.relief.cluster = True
+        self.relief.storage = self.relief.storage or bool(task.spec.scheduling.claims)
         # A node may need fewer victims now, and a queue that uses less may take more.
         self.relief.victims = True
 

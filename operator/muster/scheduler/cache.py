@@ -104,6 +104,7 @@ class SchedulerCache(PodGroups):
             task.nominated = old.nominated if status is TaskStatus.PENDING else None
             task.spoils = old.spoils
             self._detach(old)
+        self._count_claims(old, task)
         self.tasks[spec.uid] = task
         task.job = self._job_of(spec)
         if self.outlooks:
@@ -133,6 +134,7 @@ class SchedulerCache(PodGroups):
         if task is None:
             return
         self._detach(task)
+        self._count_claims(task, None)
         self._note_relief(task, None)
         self._touch_task(task)
         self._clean_up(task)
@@ -184,6 +186,18 @@ class SchedulerCache(PodGroups):
             task.job.requested.add(task.request)
             task.job.account(task, 1)
         self.occupy(task, 1)
+        self.keep_volumes(task)
+
+    def _count_claims(self, old: TaskInfo | None, new: TaskInfo | None) -> None:
+        """A pod came, went or changed; while it is there, so are the promises of volumes to its claims."""
+        before = old.spec.scheduling.claims if old is not None else ()
+        after = new.spec.scheduling.claims if new is not None else ()
+        if before == after:
+            return
+        if old is not None:
+            self.storage.break_promise(old.uid, before)
+        self.storage.count_pod(after, 1)
+        self.storage.count_pod(before, -1)
 
     def _detach(self, task: TaskInfo) -> None:
         self.occupy(task, -1)

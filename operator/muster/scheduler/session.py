@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from muster.scheduler.cache import SchedulerCache
     from muster.scheduler.conf import SchedulerConfiguration
     from muster.scheduler.job import JobInfo
-    from muster.scheduler.node import NodeInfo
     from muster.scheduler.placing import Attempt
     from muster.scheduler.queue import QueueInfo
     from muster.scheduler.task import Shape, TaskInfo
@@ -151,16 +150,8 @@ class Session:
         self.cache.move(task, TaskStatus.BINDING, task.node)
         task.assumed = True
         spec = task.spec
-        volumes = self._late_volumes(task, self.cache.nodes[task.node])
+        volumes = self.cache.storage.ask(spec.scheduling.claims, self.cache.nodes[task.node])
         self.bindings.append(Binding(spec.uid, spec.namespace, spec.name, task.node, job.key, volumes))
-
-    def _late_volumes(self, task: TaskInfo, node: NodeInfo) -> tuple[tuple[str, str], ...]:
-        claims, storage = task.shape.scheduling.claims, self.cache.storage
-        late = [key for key in claims if storage.is_late(key)]
-        if not late:
-            return ()
-        chosen = storage.choose_volumes(claims, node) or {}
-        return tuple((key, chosen.get(key, "")) for key in late)
 
     def reserve(self, task: TaskInfo, before: TaskStatus, node: str | None, *, lasting: bool) -> None:
         """A committed promise: kept until the session closes, a `lasting` one until the task is bound.

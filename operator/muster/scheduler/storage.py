@@ -1,14 +1,16 @@
 """The cluster's storage, as pods ask for it.
 
 A claim is bound, or late (its volume is chosen or made once its pod has a node), or not ready: then no node helps.
+A volume is chosen for one claim only, wherever the pods are (`VolumePromises`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import TypeVar
 
 from muster.scheduler.node import NodeInfo
+from muster.scheduler.volume_promises import VolumePromises
 from muster.scheduler.volumes import ClaimSpec, CsiNodeSpec, StorageClassSpec, VolumeSpec
 
 T = TypeVar("T")
@@ -28,23 +30,41 @@ class Storage:
         self.volumes: dict[str, VolumeSpec] = {}
         self.classes: dict[str, StorageClassSpec] = {}
         self.csi_nodes: dict[str, CsiNodeSpec] = {}
+        self.promises = VolumePromises()
+        self._owners: dict[str, str] = {}
+        """Volume to the claim that says it is bound to it; the volume itself may not show that yet."""
 
     # --- changes ---
 
     def set_claim(self, spec: ClaimSpec) -> None:
         """A PersistentVolumeClaim was added or changed."""
+        self._disown(spec.key)
+        if spec.volume:
+            self._owners[spec.volume] = spec.key
+            self.promises.drop(spec.key)
         self._put(self.claims, spec.key, spec)
 
     def remove_claim(self, key: str) -> None:
         """A PersistentVolumeClaim is gone."""
+        self._disown(key)
+        self.promises.drop(key)
         self._drop(self.claims, key)
+
+    def _disown(self, key: str) -> None:
+        before = self.claims.get(key)
+        if before is not None and self._owners.get(before.volume) == key:
+            del self._owners[before.volume]
 
     def set_volume(self, spec: VolumeSpec) -> None:
         """A PersistentVolume was added or changed."""
+        claim = self.claims.get(self.promises.claimant(spec.name) or "")
+        if claim is not None and not spec.is_free_for(claim):
+            self.promises.drop(claim.key)
         self._put(self.volumes, spec.name, spec)
 
     def remove_volume(self, name: str) -> None:
         """A PersistentVolume is gone."""
+        self.promises.drop_volume(name)
         self._drop(self.volumes, name)
 
     def set_class(self, spec: StorageClassSpec) -> None:
@@ -120,37 +140,75 @@ class Storage:
     def choose_volumes(self, keys: tuple[str, ...], node: NodeInfo) -> dict[str, str] | None:
         """A volume for each late claim on the node: its name, or empty where one will be made; None when one has none.
 
-        Volumes that pods on the node are about to get are left to them. The smallest that will do is taken.
+        Volumes that other claims have been promised are left to them. The smallest that will do is taken.
         """
-        late = sorted(key for key in keys if self.is_late(key))
-        before = sorted({key for task in node.tasks.values() for key in task.shape.scheduling.claims} - set(late))
-        taken: set[str] = set()
-        for key in before:
-            if self.is_late(key):
-                chosen = self._choose(self.claims[key], node, taken)
-                taken.update([chosen] if chosen else [])
         volumes: dict[str, str] = {}
-        for key in late:
-            chosen = self._choose(self.claims[key], node, taken)
+        for key in sorted(key for key in keys if self.is_late(key)):
+            chosen = self._choose(self.claims[key], node, volumes.values())
             if chosen is None:
                 return None
             volumes[key] = chosen
-            taken.add(chosen)
         return volumes
 
-    def _choose(self, claim: ClaimSpec, node: NodeInfo, taken: set[str]) -> str | None:
+    def promise(self, uid: str, keys: tuple[str, ...], node: NodeInfo) -> None:
+        """The pod has a place on the node: its late claims get their volumes there, and nobody else does."""
+        for key in sorted(key for key in keys if self.is_late(key)):
+            promise = self.promises.of(key)
+            if promise is not None and promise.nodes.get(uid) == node.name:
+                continue
+            self.promises.leave(key, uid)
+            volume = self._choose(self.claims[key], node)
+            if volume:
+                promise = self.promises.of(key)
+                if promise is None or promise.volume != volume:
+                    promise = self.promises.make(key, volume)
+                promise.nodes[uid] = node.name
+
+    def break_promise(self, uid: str, keys: tuple[str, ...]) -> None:
+        """The pod has no place any more."""
+        for key in keys:
+            self.promises.leave(key, uid)
+
+    def ask(self, keys: tuple[str, ...], node: NodeInfo) -> tuple[tuple[str, str], ...]:
+        """The late claims of a pod that is about to be bound to the node, with the volumes that they are to get."""
+        chosen = self.choose_volumes(keys, node) or {}
+        for key in keys:
+            self.promises.ask(key)
+        return tuple((key, chosen.get(key, "")) for key in keys if self.is_late(key))
+
+    def count_pod(self, keys: tuple[str, ...], sign: int) -> None:
+        """A pod with these claims came (1) or went (-1), with or without a place."""
+        if keys and self.promises.count(keys, sign):
+            self._tell()
+
+    def _choose(self, claim: ClaimSpec, node: NodeInfo, taken: Collection[str] = ()) -> str | None:
         found = self.class_of(claim)
         if found is None or (claim.selected_node and claim.selected_node != node.name):
             return None
+        promise = self.promises.of(claim.key)
+        if promise is not None and self._reaches(promise.volume, node):
+            return promise.volume
+        if promise is not None and promise.nodes:
+            return None  # another pod uses the claim, and its volume is elsewhere
         possible = [
             (volume.claim != claim.key, volume.size, volume.name)
             for volume in self.volumes.values()
-            if volume.name not in taken and volume.serves(claim, found.name) and volume.reaches(node.name, node.labels)
+            if volume.name not in taken
+            and volume.serves(claim, found.name)
+            and volume.reaches(node.name, node.labels)
+            and self._is_unclaimed(volume.name, claim.key)
         ]
         if possible:
             return min(possible)[2]
         reached = not found.topologies or any(term.matches(node.name, node.labels) for term in found.topologies)
         return "" if found.makes_volumes and reached and claim.selector is None else None
+
+    def _reaches(self, name: str, node: NodeInfo) -> bool:
+        volume = self.volumes.get(name)
+        return volume is not None and volume.reaches(node.name, node.labels)
+
+    def _is_unclaimed(self, volume: str, key: str) -> bool:
+        return self.promises.claimant(volume) in (None, key) and self._owners.get(volume, key) == key
 
     def attachments(self, keys: tuple[str, ...]) -> Iterator[tuple[str, str]]:
         """(driver, what is attached) for each claim of a CSI driver."""

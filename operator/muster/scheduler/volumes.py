@@ -44,12 +44,13 @@ class ClaimSpec:
 class VolumeSpec:
     """A PersistentVolume. `claim` is the claim that it is kept for, `required` its node affinity (None: everywhere).
 
-    `driver` and `handle` are those of CSI, empty for other volumes. `available` is false once it is
-    released or failed.
+    `claim_uid` is that claim's uid, empty where any claim of the name will do. `driver` and `handle` are those of CSI,
+    empty for other volumes. `available` is false once it is released or failed.
     """
 
     name: str
     claim: str = ""
+    claim_uid: str = ""
     storage_class: str = ""
     size: int = 0
     access_modes: tuple[str, ...] = ()
@@ -64,11 +65,15 @@ class VolumeSpec:
         """Whether it can be used on the node of that name and labels."""
         return self.required is None or any(term.matches(name, labels) for term in self.required)
 
+    def is_free_for(self, claim: ClaimSpec) -> bool:
+        """Whether it is kept for nobody else. A claim made again under its old name is somebody else."""
+        return self.available and (not self.claim or (self.claim == claim.key and self.claim_uid in ("", claim.uid)))
+
     def serves(self, claim: ClaimSpec, storage_class: str) -> bool:
         """Whether it could be bound to a claim of this class that has no volume yet."""
-        if self.claim or not self.available:
-            return self.claim == claim.key and self.available
-        return (
+        if not self.is_free_for(claim):
+            return False
+        return bool(self.claim) or (
             self.storage_class == storage_class
             and self.mode == claim.mode
             and self.size >= claim.size
