@@ -41,10 +41,10 @@ class Watched:
             with suppress(asyncio.CancelledError):
                 await task
 
-    async def write(self, text: str) -> None:
+    async def write(self, text: str | bytes) -> None:
         """Write as an editor may, and let the watch see it; the modification time moves even on coarse file systems."""
         before = self.path.stat().st_mtime_ns if self.path.exists() else 0
-        self.path.write_text(text)
+        self.path.write_bytes(text.encode() if isinstance(text, str) else text)
         os.utime(self.path, ns=(before + 10**9, before + 10**9))
         await self.clock.advance(5)
 
@@ -70,18 +70,24 @@ async def test_an_unchanged_file_is_left_alone(watched: Watched) -> None:
     assert (watched.changes, watched.refusals) == (0, [])
 
 
-UNUSABLE = {
+UNUSABLE: dict[str, str | bytes] = {
     "not YAML": "actions: [",
     "a date that there is not": "actions: 2026-02-30",
     "nested too deep": "[" * 2000,
     "not a mapping": "- a",
     "an unknown action": 'actions: "enqueue, dance"\n' + TIERS,
     "empty": "",
+    "a time that is none": "actions: !!timestamp abc",
+    "a number that is none": "actions: !!int ''",
+    "a number that takes for ever": VALID.replace(
+        "{name: gang}", "{name: overcommit, arguments: {overcommit-factor: 1e99999999}}"
+    ),
+    "a value without end": "a: &a0 [x]\n" + "".join(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]\n" for n in range(1, 40)),
 }
 
 
 @pytest.mark.parametrize("text", UNUSABLE.values(), ids=UNUSABLE.keys())
-async def test_an_unusable_file_keeps_the_old_one_and_is_reported_once(watched: Watched, text: str) -> None:
+async def test_an_unusable_file_keeps_the_old_one_and_is_reported_once(watched: Watched, text: str | bytes) -> None:
     async with watched.running():
         await watched.write(text)
         await watched.clock.advance(100)
@@ -89,6 +95,12 @@ async def test_an_unusable_file_keeps_the_old_one_and_is_reported_once(watched: 
         assert (watched.changes, len(watched.refusals)) == (0, 1)
         assert str(watched.path) in watched.refusals[0]
         await watched.write(OTHER)
+    assert (watched.changes, watched.source.current.actions[-1]) == (1, "backfill")
+
+
+async def test_a_file_in_another_encoding_of_yaml_is_read(watched: Watched) -> None:
+    async with watched.running():
+        await watched.write(OTHER.encode("utf-16"))
     assert (watched.changes, watched.source.current.actions[-1]) == (1, "backfill")
 
 
@@ -102,9 +114,9 @@ async def test_a_file_that_vanishes_keeps_the_old_one(watched: Watched) -> None:
 
 
 @pytest.mark.parametrize("text", UNUSABLE.values(), ids=UNUSABLE.keys())
-def test_a_start_with_an_unusable_file_fails_and_names_it(tmp_path: Path, text: str) -> None:
+def test_a_start_with_an_unusable_file_fails_and_names_it(tmp_path: Path, text: str | bytes) -> None:
     path = tmp_path / "bad.yaml"
-    path.write_text(text)
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
     with pytest.raises(ConfigurationError, match=str(path)):
         FileConfiguration(path, ManualClock())
 

@@ -12,6 +12,7 @@ from muster.scheduler.framework import Plugin
 from muster.scheduler.plugins import PLUGINS
 from muster.scheduler.plugins.arguments import integer
 from muster.scheduler.plugins.extender.options import ExtenderOptions, Point
+from muster.testing import Cluster, gang, nodes, queue
 
 
 def document(**changes: Any) -> dict[str, Any]:
@@ -189,6 +190,97 @@ def test_a_plugin_of_another_package_that_is_none_is_refused(load: Callable[[], 
     with pytest.raises(ConfigurationError, match=word) as caught:
         of_another_package(load)
     assert caught.value.field == "tiers[0].plugins[1].name"
+
+
+def failing(*, name: str = "greedy", **members: Any) -> Callable[[], object]:
+    return lambda: type("Failing", (Plugin,), {"name": name, "arguments": {"hunger": integer}, **members})
+
+
+def raise_it(*_: object) -> None:
+    raise KeyError("teeth")
+
+
+def leave(*_: object) -> None:
+    raise SystemExit(3)
+
+
+@pytest.mark.parametrize(
+    ("load", "field", "word"),
+    [
+        (leave, "name", "SystemExit"),
+        (failing(__init__=raise_it), "name", "can't be made: KeyError"),
+        (failing(register=raise_it), "name", "can't be used: KeyError"),
+        (failing(register=lambda _, points: points.add("no_such_point", raise_it)), "name", "no extension point"),
+        (failing(register=lambda _, points: points.add("protectors", raise_it)), "name", "no extension point"),
+        (failing(register=lambda _, points: points.add("hurdles", None)), "name", "can't be called"),
+        (failing(arguments={"hunger": raise_it}), "arguments.hunger", "can't be read: KeyError"),
+    ],
+)
+def test_a_plugin_that_fails_in_any_way_is_refused_when_it_is_read(
+    load: Callable[[], object], field: str, word: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=word) as caught:
+        of_another_package(load, arguments={"hunger": 1})
+    assert caught.value.field == f"tiers[0].plugins[1].{field}"
+
+
+BAD_NUMBERS = (
+    10**30,
+    -(10**30),
+    2**63 - 1,
+    1e308,
+    1e-308,
+    float("inf"),
+    float("nan"),
+    "1e99999999",
+    "1e400",
+    "1e-99999999",
+)
+EXTREMES: tuple[object, ...] = (
+    0,
+    -1,
+    *BAD_NUMBERS,
+    "",
+    "²",
+    "0h",
+    "-1s",
+    "9" * 400 + "h",
+    "true",
+    None,
+    [],
+    {},
+    "23:59-00:00",
+)
+EXTREME_ARGUMENTS = [
+    (plugin, key, value)
+    for plugin, made in PLUGINS.items()
+    for key in (*made.arguments, *(f"{prefix}x" for prefix in made.argument_prefixes))
+    for value in EXTREMES
+]
+
+
+@pytest.mark.parametrize("name", sorted({name for name, _, _ in EXTREME_ARGUMENTS}))
+def test_an_argument_with_anything_in_it_is_refused_or_understood(name: str) -> None:
+    for _, key, value in (each for each in EXTREME_ARGUMENTS if each[0] == name):
+        inside: object = {"cpu": value, "mem": value}
+        for given in (value, inside, {"cpu": {"type": "MostAllocated", "weight": value}}):
+            try:
+                loaded = load_configuration(with_plugin(name=name, arguments={key: given}))
+            except ConfigurationError:
+                continue
+            cluster = Cluster.of(nodes("n", 2, cpu=4), queue("q"), gang("g", 2, queue="q"), configuration=loaded)
+            cluster.run(2)
+
+
+def test_a_value_without_end_is_shown_only_in_part() -> None:
+    """Aliases make such a value out of a small file."""
+    value: list[Any] = ["a"]
+    for _ in range(40):
+        value = [value, value]
+    for given in (document(actions=value), with_plugin(name=value), with_plugin(name="gang", enableJobOrder=value)):
+        with pytest.raises(ConfigurationError) as caught:
+            load_configuration(given)
+        assert len(str(caught.value)) < 1000
 
 
 def test_no_package_replaces_a_plugin_of_musters_own() -> None:

@@ -100,13 +100,15 @@ def parse_configuration(text: bytes, name: str) -> SchedulerConfiguration:
     """Read the text of a configuration file. Raises ConfigurationError naming it by `name`, the line and the field."""
     try:
         document = yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: no UTF-8, a date that there is not
+        twice = repeated_key(text)
+    except Exception as error:  # PyYAML raises many others beside its own: for a date that there is not, an empty !!int
         raise ConfigurationError(name, f"not YAML: {error}") from error
-    twice = repeated_key(text.decode(errors="replace"))
     if twice is not None:
         raise ConfigurationError(f"{name}, line {twice[1]}", f"{twice[0]} is there twice")
     try:
         return load_configuration(document, installed_plugins())
     except ConfigurationError as error:
-        line = line_of(text.decode(errors="replace"), error.field)
+        line = line_of(text, error.field)
         raise ConfigurationError(f"{name}, line {line}" if line else name, str(error)) from error
+    except Exception as error:  # whatever nobody foresaw: a file must not end the scheduler
+        raise ConfigurationError(name, f"can't be used: {error!r}") from error

@@ -9,7 +9,7 @@ import yaml
 _INDEX = re.compile(r"\[(\d+)\]")
 
 
-def line_of(text: str, field: str) -> int | None:
+def line_of(text: bytes, field: str) -> int | None:
     """The line (from 1) of a field such as `tiers[0].plugins[1].arguments.binpack.cpu`, "" for the whole.
 
     Of a field that is not there, the line of what should hold it; None for a text that is no YAML.
@@ -21,7 +21,7 @@ def line_of(text: str, field: str) -> int | None:
     return _find(node, field) if node is not None else 1
 
 
-def repeated_key(text: str) -> tuple[str, int] | None:
+def repeated_key(text: bytes) -> tuple[str, int] | None:
     """The first key that stands twice in one mapping, with its second line. PyYAML would let the first one go unseen.
 
     Raises YAMLError.

@@ -15,7 +15,7 @@ from muster.scheduler.extender_client import ExtenderClient
 from muster.scheduler.framework import Framework, Plugin
 from muster.scheduler.plugins import NOT_YET as PLUGINS_NOT_YET
 from muster.scheduler.plugins import PLUGINS
-from muster.scheduler.plugins.arguments import boolean, integer
+from muster.scheduler.plugins.arguments import boolean, integer, shown
 from muster.scheduler.plugins.usage import Usage
 
 FLAGS = frozenset(
@@ -158,7 +158,7 @@ def _list(value: object, path: str) -> Sequence[Any]:
 
 
 def _kind(value: object) -> str:
-    return "nothing" if value is None else repr(value)
+    return "nothing" if value is None else shown(value)
 
 
 def _join(path: str, key: str) -> str:
@@ -177,7 +177,7 @@ def _actions(value: object) -> tuple[str, ...]:
 def _check_action(name: object, path: str) -> str:
     if isinstance(name, str) and name in ACTIONS:
         return name
-    raise ConfigurationError(path, f"unknown action {name!r} (known: {', '.join(sorted(ACTIONS))})")
+    raise ConfigurationError(path, f"unknown action {shown(name)} (known: {', '.join(sorted(ACTIONS))})")
 
 
 def _tiers(value: object, installed: PluginLoaders) -> tuple[tuple[PluginOption, ...], ...]:
@@ -210,15 +210,26 @@ def _plugin(value: object, path: str, installed: PluginLoaders) -> PluginOption:
     name = body.get("name")
     make = _find_plugin(name, f"{path}.name", installed)
     flags = {key: _flag(body[key], f"{path}.{key}") for key in body if key in FLAGS}
-    path = f"{path}.arguments"
-    arguments = _arguments(
-        _mapping(body.get("arguments") or {}, path, None), make.arguments, path, make.argument_prefixes
-    )
+    where = f"{path}.arguments"
+    given = _mapping(body.get("arguments") or {}, where, None)
+    arguments = _arguments(given, make.arguments, where, make.argument_prefixes)
+    option = PluginOption(make.name, make, flags, arguments)
+    _try(option, path)
+    return option
+
+
+def _try(option: PluginOption, path: str) -> None:
+    """Make the plugin and let it register. Whatever it raises is an error in the file, not in the first cycle."""
     try:
-        make(dict(arguments))
+        plugin = option.make(dict(option.arguments))
     except ValueError as error:
-        raise ConfigurationError(path, str(error)) from None
-    return PluginOption(make.name, make, flags, arguments)
+        raise ConfigurationError(f"{path}.arguments", str(error)) from None
+    except Exception as error:
+        raise ConfigurationError(f"{path}.name", f"plugin {option.name!r} can't be made: {error!r}") from error
+    try:
+        Framework([[(plugin, dict(option.flags))]])
+    except Exception as error:
+        raise ConfigurationError(f"{path}.name", f"plugin {option.name!r} can't be used: {error!r}") from error
 
 
 def _find_plugin(name: object, path: str, installed: PluginLoaders) -> type[Plugin]:
@@ -229,14 +240,14 @@ def _find_plugin(name: object, path: str, installed: PluginLoaders) -> type[Plug
     if isinstance(name, str) and name in PLUGINS_NOT_YET:
         raise ConfigurationError(path, f"plugin {name!r} of Volcano is not supported yet")
     known = ", ".join(sorted({*PLUGINS, *installed}))
-    raise ConfigurationError(path, f"unknown plugin {name!r} (known: {known})")
+    raise ConfigurationError(path, f"unknown plugin {shown(name)} (known: {known})")
 
 
 def _load_plugin(name: str, path: str, load: Callable[[], object]) -> type[Plugin]:
     """The class behind an installed plugin. Whatever goes wrong in a foreign package is an error in the file."""
     try:
         found = load()
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise ConfigurationError(path, f"plugin {name!r} can't be loaded: {error!r}") from error
     if not isinstance(found, type) or not issubclass(found, Plugin):
         raise ConfigurationError(path, f"plugin {name!r} can't be loaded: {found!r} is not a Plugin class")
@@ -266,6 +277,8 @@ def _arguments(raw: Mapping[str, Any], known: Parsers, path: str, prefixes: Pars
             parsed[key] = parse(value)
         except ValueError as error:
             raise ConfigurationError(f"{path}.{key}", str(error)) from None
+        except Exception as error:
+            raise ConfigurationError(f"{path}.{key}", f"can't be read: {error!r}") from error
     return parsed
 
 

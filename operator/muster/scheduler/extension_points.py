@@ -140,9 +140,14 @@ class ExtensionPoints:
         return self._flags.get(name, default)
 
     def add(self, point: str, function: Callable[..., Any]) -> None:
-        """Take part in the extension point of that name (a field of Tier)."""
+        """Take part in the extension point of that name (a field of Tier). Raises LookupError where there is none."""
+        registered = getattr(self._tier, point, None)
+        if not isinstance(registered, list):
+            raise LookupError(f"there is no extension point {point!r}")
+        if not callable(function):
+            raise TypeError(f"{function!r} can't be called, as extension point {point!r} has to be")
         flag = FLAGS.get(point)
         if flag is None or self._flags.get(flag, True):
-            getattr(self._tier, point).append(function)
+            registered.append(function)
             if self._protects and point in PROTECTABLE:
                 self._tier.protectors[point].append(function)

@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 import re
+import reprlib
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+_LARGEST = 2**63 - 1
+"""What a whole number, or the nanoseconds of a time, may be (Volcano's Go types)."""
+_EXPONENT = re.compile(r"[eE][+-]?0*([0-9]+)\s*$")
+_LONGEST_EXPONENT = 3
+_SHOWN = reprlib.Repr()
+_SHOWN.maxstring = _SHOWN.maxother = 120
+
+
+def shown(value: object) -> str:
+    """A value for a message. Aliases can make a small file mean a value without end, so not all of it."""
+    return _SHOWN.repr(value)
 
 
 def integer(value: object) -> int:
@@ -15,7 +27,9 @@ def integer(value: object) -> int:
     if isinstance(value, str):
         value = int(value) if value.strip().lstrip("+-").isdigit() else value
     if isinstance(value, bool) or not isinstance(value, int):
-        raise ValueError(f"must be a whole number, not {value!r}")
+        raise ValueError(f"must be a whole number, not {shown(value)}")
+    if abs(value) > _LARGEST:
+        raise ValueError("must be a whole number of 64 bits")
     return value
 
 
@@ -27,11 +41,16 @@ def natural(value: object) -> int:
 def number(value: object) -> Fraction:
     """A number, taken as written: 1.2 is exactly twelve tenths."""
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
-        raise ValueError(f"must be a number, not {value!r}")
+        raise ValueError(f"must be a number, not {shown(value)}")
     try:
-        return Fraction(str(value))
-    except (ValueError, ZeroDivisionError):
-        raise ValueError(f"must be a number, not {value!r}") from None
+        exponent = _EXPONENT.search(str(value))
+        if exponent is not None and len(exponent[1]) > _LONGEST_EXPONENT:
+            raise ValueError("an exponent that would take for ever to work out")
+        found = Fraction(str(value))
+        float(found)
+    except (ValueError, ZeroDivisionError, OverflowError):
+        raise ValueError(f"must be a number, not {shown(value)}") from None
+    return found
 
 
 def boolean(value: object) -> bool:
@@ -40,7 +59,7 @@ def boolean(value: object) -> bool:
         return value
     if isinstance(value, str) and value.lower() in ("true", "false"):
         return value.lower() == "true"
-    raise ValueError(f"must be true or false, not {value!r}")
+    raise ValueError(f"must be true or false, not {shown(value)}")
 
 
 def only(parse: Callable[[object], object], neutral: object) -> Callable[[object], object]:
@@ -59,7 +78,7 @@ def names(value: object) -> tuple[str, ...]:
     if isinstance(value, str):
         value = value.split(",")
     if not isinstance(value, (list, tuple)) or not all(isinstance(each, str) for each in value):
-        raise ValueError(f"must be names separated by commas, not {value!r}")
+        raise ValueError(f"must be names separated by commas, not {shown(value)}")
     return tuple(each.strip() for each in value if each.strip())
 
 
@@ -98,7 +117,7 @@ def record(fields: Mapping[str, Callable[[object], Any]]) -> Callable[[object], 
 
 def _items(value: object) -> list[tuple[str, object]]:
     if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
-        raise ValueError(f"must be a mapping, not {value!r}")
+        raise ValueError(f"must be a mapping, not {shown(value)}")
     return list(value.items())
 
 
@@ -115,5 +134,8 @@ def duration(value: object) -> float:
         return 0.0
     parts = _DURATION.findall(digits)
     if not parts or "".join(amount + unit for amount, unit in parts) != digits:
-        raise ValueError(f"must be a time such as 90s or 1h30m, not {value!r}")
-    return sign * sum(float(amount) * _SECONDS[unit] for amount, unit in parts)
+        raise ValueError(f"must be a time such as 90s or 1h30m, not {shown(value)}")
+    seconds = sum(float(amount) * _SECONDS[unit] for amount, unit in parts)
+    if seconds > _LARGEST / 1e9:
+        raise ValueError(f"must be a time of less than 292 years, not {shown(value)}")
+    return sign * seconds

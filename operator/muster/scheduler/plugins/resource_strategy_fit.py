@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from muster.scheduler.framework import ExtensionPoints, Plugin
 from muster.scheduler.node import NodeInfo
-from muster.scheduler.plugins.arguments import boolean, integer, mapping, names, number, record
+from muster.scheduler.plugins.arguments import boolean, integer, mapping, names, number, record, shown
 from muster.scheduler.resources import CPU, MEMORY
 from muster.scheduler.task import Shape
 
@@ -25,7 +25,7 @@ _GIGABYTE_PER_UNIT = 1_000_000  # bytes for each thousandth of a scarce resource
 
 def _strategy(value: object) -> str:
     if value not in (LEAST, MOST):
-        raise ValueError(f"must be {LEAST} or {MOST}, not {value!r}")
+        raise ValueError(f"must be {LEAST} or {MOST}, not {shown(value)}")
     return str(value)
 
 

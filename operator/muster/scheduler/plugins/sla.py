@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from muster.scheduler.framework import ExtensionPoints, Plugin, Vote
-from muster.scheduler.plugins.arguments import duration
+from muster.scheduler.plugins.arguments import duration, shown
 
 if TYPE_CHECKING:
     from muster.scheduler.job import JobInfo
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def _waiting_time(value: object) -> float:
     seconds = duration(value)
     if seconds <= 0:
-        raise ValueError(f"must be longer than nothing, not {value!r}")
+        raise ValueError(f"must be longer than nothing, not {shown(value)}")
     return seconds
 
 

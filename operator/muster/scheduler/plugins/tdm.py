@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from muster.scheduler.framework import ExtensionPoints, Plugin, Vote
 from muster.scheduler.node import NodeInfo
-from muster.scheduler.plugins.arguments import duration
+from muster.scheduler.plugins.arguments import duration, shown
 from muster.scheduler.reasons import Code, Reason
 from muster.scheduler.specs import TaskStatus
 from muster.scheduler.task import Shape
@@ -58,7 +58,7 @@ def window(value: object) -> Window:
     """`HH:MM-HH:MM`."""
     match = _WINDOW.fullmatch(value) if isinstance(value, str) else None
     if match is None:
-        raise ValueError(f"must be a part of the day such as 22:00-06:00, not {value!r}")
+        raise ValueError(f"must be a part of the day such as 22:00-06:00, not {shown(value)}")
     hours, minutes = (int(match[1]), int(match[3])), (int(match[2]), int(match[4]))
     if max(hours) > 23 or max(minutes) > 59:
         raise ValueError(f"there is no such time of the day: {value!r}")
