@@ -253,6 +253,25 @@ async def test_a_gang_whose_first_write_is_impossible_is_not_bound() -> None:
         assert made.idle
 
 
+async def test_a_gang_whose_first_write_fails_each_time_waits_longer_each_time() -> None:
+    api, clock = ScriptedApi(pod()), ManualClock()
+    rests: list[float] = []
+    posted = clock.now()
+
+    async def first() -> bool:
+        rests.append(clock.now() - posted)
+        return len(rests) > 3
+
+    async with binder(api, clock) as (made, ends):
+        for _ in range(4):
+            posted = clock.now()
+            made.post([binding()], after=first)
+            await clock.advance(10)
+        assert (ends.failed, ends.bound, len(made._setbacks)) == (["p"] * 3, ["p"], 0)
+        assert rests[0] == 0
+        assert all(0.74 * pause < rest < 1.01 * pause for rest, pause in zip(rests[1:], (1, 2, 4), strict=True)), rests
+
+
 async def test_a_pod_that_was_handed_back_waits_longer_each_time() -> None:
     api, clock = ScriptedApi(pod()), ManualClock()
     async with binder(api, clock) as (made, ends):
@@ -275,7 +294,7 @@ async def test_a_pod_that_was_bound_at_last_is_forgiven() -> None:
         await settle()
         made.post([binding()])
         await clock.advance(1)
-        assert (ends.failed, ends.bound, made._setbacks) == (["p"], ["p"], {})
+        assert (ends.failed, ends.bound, len(made._setbacks)) == (["p"], ["p"], 0)
 
 
 class Volumes:

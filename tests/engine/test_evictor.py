@@ -42,6 +42,7 @@ async def evictor(
         pod_group=lambda _: group,
         tries=3,
         backoff=Backoff(first=1.0, limit=4.0),
+        setback=Backoff(first=1.0, limit=4.0),
     )
     task = asyncio.create_task(made.run())
     try:
@@ -91,8 +92,8 @@ async def test_nobody_is_evicted_before_what_has_to_come_first_is_done() -> None
     api, clock = ScriptedApi(pod(node="n")), ManualClock()
     done = asyncio.Event()
 
-    async def first() -> None:
-        await done.wait()
+    async def first() -> bool:
+        return await done.wait()
 
     async with evictor(api, clock) as (made, _):
         made.post([eviction()], after=first)
@@ -101,6 +102,27 @@ async def test_nobody_is_evicted_before_what_has_to_come_first_is_done() -> None
         done.set()
         await settle()
         assert (api.calls, made.idle) == (["patch", "delete"], True)
+
+
+async def test_where_what_has_to_come_first_is_impossible_nobody_is_evicted_and_the_model_is_told() -> None:
+    api, clock = ScriptedApi(pod(node="n")), ManualClock()
+    group = ObjectReference("scheduling.volcano.sh/v1beta1", "PodGroup", "default", "other", "uid-pg")
+
+    async def first() -> bool:
+        return False
+
+    async with evictor(api, clock, group) as (made, ends):
+        failures = []
+        for pause in (0.0, 1.0, 2.0, 4.0, 4.0):
+            made.post([eviction()], after=first)
+            await clock.advance(pause * 0.74)
+            failures.append(len(ends.failed))
+            await clock.advance(pause * 0.27)
+        assert failures == ([1, 1, 2, 3, 4])
+        assert (len(ends.failed), api.calls, made.idle) == (5, [], True)
+        uid, reason, message = ends.events[-1]
+        assert (uid, reason) == ("uid-pg", "FailedEviction")
+        assert "default/p could not be evicted" in message
 
 
 async def test_a_rollback_says_that_the_gang_itself_is_the_cause() -> None:

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager, suppress
 import pytest
 
 from muster.engine.backoff import Backoff
-from muster.engine.write_queue import WriteQueue
+from muster.engine.write_queue import PATIENCE, WriteQueue
 from muster.kube.errors import ApiError, Conflict, Forbidden, Invalid, NotFound, ServerError, TooManyRequests
 from tests.engine.manual_clock import ManualClock, settle
 
@@ -116,9 +116,42 @@ async def test_a_write_that_can_never_succeed_is_given_up(failure: ApiError) -> 
     writer.failures = [failure]
     async with running(writer, clock) as queue:
         queue.put("a")
-        await queue.settled("a")
+        assert await queue.settled("a") is isinstance(failure, NotFound)
         await clock.advance(1000)
         assert writer.written == ["a"]
+
+
+async def test_who_waits_is_told_of_a_write_that_fails_again_and_again_and_it_is_tried_on() -> None:
+    writer, clock = Writer(), ManualClock()
+    writer.failures = [Forbidden(403, "Forbidden", "")] * (2 * PATIENCE)
+    async with running(writer, clock) as queue:
+        queue.put("a")
+        first = asyncio.create_task(queue.settled("a"))
+        await clock.advance(6)
+        second = asyncio.create_task(queue.settled("a"))
+        assert not first.done()
+        await clock.advance(12)
+        assert first.done()
+        assert not await first
+        assert not second.done()
+        await clock.advance(100)
+        assert not await second
+        assert queue.idle
+        assert await queue.settled("a")
+        assert len(writer.written) == 2 * PATIENCE + 1
+
+
+async def test_a_waiter_that_has_gone_away_troubles_nobody() -> None:
+    writer, clock = Writer(), ManualClock()
+    writer.failures = [Forbidden(403, "Forbidden", "")] * PATIENCE
+    async with running(writer, clock) as queue:
+        queue.put("a")
+        gone, there = (asyncio.create_task(queue.settled("a")) for _ in range(2))
+        await settle()
+        gone.cancel()
+        await clock.advance(100)
+        assert not await there
+        assert queue.idle
 
 
 async def test_a_failing_key_does_not_hold_up_the_others() -> None:

@@ -11,7 +11,7 @@ from muster.kube.client import ApiClient
 from muster.kube.errors import NotFound
 from muster.kube.resource import PODS, PRIORITYCLASSES, QUEUES
 from muster.scheduler.conf import load_configuration
-from tests.integration.fault_proxy import Drop, FaultProxy, matching
+from tests.integration.fault_proxy import Answer, Drop, FaultProxy, matching
 from tests.integration.gang_objects import Gangs, eventually
 from tests.integration.running_engine import RunningEngine, engine, gangs
 
@@ -211,6 +211,27 @@ async def test_a_restart_before_the_first_victim_was_deleted_comes_to_the_same_e
     assert await leaving(gangs, low) == []
     lost.remove()
     await evicting.start()
+    await wait_leaving(gangs, low, 2)
+    await leave(gangs, *low)
+    await gangs.wait_bound(high)
+
+
+async def test_where_it_can_not_be_said_for_whom_room_is_made_nobody_is_evicted_for_long(
+    evicting: RunningEngine, gangs: Gangs, classes: dict[str, str], proxy: FaultProxy
+) -> None:
+    """A webhook, or missing rights, refuse the status of some pods."""
+    await gangs.node("n1", cpu="2")
+    await evicting.start()
+    low = await running_gang(gangs, "low", 2, priorityClassName=classes["low"])
+    refusing = proxy.inject(Answer(403, "Forbidden"), when=matching("PATCH", "/pods/high-.*/status$"), times=None)
+    high = await gangs.gang("high", 2, priorityClassName=classes["high"])
+
+    async def told() -> bool:
+        return any(each[0] == "FailedEviction" for each in await gangs.events("PodGroup", "high"))
+
+    await eventually(told, "an event tells that room can't be made")
+    assert await leaving(gangs, low) == []
+    refusing.remove()
     await wait_leaving(gangs, low, 2)
     await leave(gangs, *low)
     await gangs.wait_bound(high)

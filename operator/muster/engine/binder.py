@@ -22,12 +22,12 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Final
 
 from muster.engine.backoff import Backoff
 from muster.engine.clock import Clock
 from muster.engine.gates import gate_removal
 from muster.engine.late_volumes import LateVolumes
+from muster.engine.setbacks import Setbacks
 from muster.kube.client import ApiClient, PatchKind
 from muster.kube.errors import ApiError, Forbidden, Invalid, NotFound, TooManyRequests
 from muster.kube.informer import Informer
@@ -36,8 +36,6 @@ from muster.kube.resource import PODS
 from muster.scheduler.outcome import Binding
 
 logger = logging.getLogger(__name__)
-
-_SETBACKS_REMEMBERED: Final = 1000
 
 
 class Landing(Enum):
@@ -93,8 +91,8 @@ class Binder:
         self._posted: asyncio.Queue[tuple[list[Binding], Callable[[], Awaitable[bool]] | None]] = asyncio.Queue()
         self._volumes = volumes or LateVolumes(client, clock)
         self._open = 0
-        self._setbacks: dict[str, int] = {}
-        """UID to how often in a row the pod was handed back."""
+        self._setbacks = Setbacks(clock, self._patience.setback)
+        """Of pods, by uid, and of gangs that had to wait for a write, by their key."""
 
     def post(self, bindings: Iterable[Binding], after: Callable[[], Awaitable[bool]] | None = None) -> None:
         """Have bindings carried out, once `after` (if any) is true; if it is false they all fail unposted."""
@@ -124,9 +122,8 @@ class Binder:
     async def _start_after(
         self, group: asyncio.TaskGroup, batch: list[Binding], after: Callable[[], Awaitable[bool]] | None
     ) -> None:
-        if after is not None and not await after():
-            complaint = "the PodGroup could not be written"
-        else:
+        complaint = await self._await(after, batch[0].job) if after is not None else ""
+        if not complaint:
             complaint = await self._bind_volumes([binding for binding in batch if binding.volumes])
         if not complaint:
             self._start(group, batch)
@@ -134,6 +131,14 @@ class Binder:
         for binding in batch:
             self._open -= 1
             self._failed(binding, complaint)
+
+    async def _await(self, after: Callable[[], Awaitable[bool]], job: str) -> str:
+        await self._setbacks.rest(job)
+        if await after():
+            self._setbacks.forget(job)
+            return ""
+        self._setbacks.remember(job)
+        return "the PodGroup could not be written"
 
     async def _bind_volumes(self, bindings: list[Binding]) -> str:
         """Have the volumes of all these made or kept; return what the first of them that failed came to, else ""."""
@@ -149,40 +154,28 @@ class Binder:
         return ""
 
     async def _bind_volumes_of(self, binding: Binding) -> str:
-        await self._rest(binding)
+        await self._setbacks.rest(binding.task_uid)
         complaint = await self._volumes.bind(binding)
         if complaint:
-            self._remember_setback(binding.task_uid)
+            self._setbacks.remember(binding.task_uid)
             logger.warning("%s/%s was not bound to %s: %s", binding.namespace, binding.pod, binding.node, complaint)
         return complaint
 
     async def _carry_out(self, binding: Binding) -> None:
         if not binding.volumes:
-            await self._rest(binding)
+            await self._setbacks.rest(binding.task_uid)
         landing, complaint = await self._try_until_known(binding)
         self._open -= 1
         if landing is Landing.BOUND:
-            self._setbacks.pop(binding.task_uid, None)
+            self._setbacks.forget(binding.task_uid)
             self._bound(binding)
         elif landing is Landing.LOST:
-            self._setbacks.pop(binding.task_uid, None)
+            self._setbacks.forget(binding.task_uid)
             logger.info("%s/%s is gone or bound elsewhere", binding.namespace, binding.pod)
         else:
-            self._remember_setback(binding.task_uid)
+            self._setbacks.remember(binding.task_uid)
             logger.warning("%s/%s was not bound to %s: %s", binding.namespace, binding.pod, binding.node, complaint)
             self._failed(binding, complaint)
-
-    async def _rest(self, binding: Binding) -> None:
-        """Pause for a pod that was handed back before."""
-        setbacks = self._setbacks.get(binding.task_uid, 0)
-        if setbacks:
-            await self._clock.sleep(self._patience.setback.pause(setbacks))
-
-    def _remember_setback(self, uid: str) -> None:
-        count = self._setbacks.pop(uid, 0) + 1
-        if len(self._setbacks) >= _SETBACKS_REMEMBERED:  # pods that are gone leave theirs behind
-            del self._setbacks[next(iter(self._setbacks))]
-        self._setbacks[uid] = count
 
     async def _try_until_known(self, binding: Binding) -> tuple[Landing, str]:
         """Try until bound, lost, or shown unbound after the last try; the second value says what went wrong."""

@@ -4,7 +4,8 @@ then deletes it by its UID.
 The pod's own grace period holds. A pod that is gone or has been replaced under its name needs no eviction any more; it
 has to be read to know that, for a write is also refused as a conflict when others write to the same pod all the time.
 To say why is a courtesy: where the server will not have it, the pod goes all the same. An eviction that fails for good
-is handed back to the model, which then counts the pod as staying.
+is handed back to the model, which then counts the pod as staying; the PodGroup that it was for hears of it. Should the
+model decide the same again, there is a pause first, longer each time.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from collections.abc import Awaitable, Callable, Iterable
 
 from muster.engine.backoff import Backoff
 from muster.engine.clock import Clock
+from muster.engine.setbacks import Setbacks
 from muster.engine.times import rfc3339
 from muster.kube.client import ApiClient, PatchKind
 from muster.kube.errors import ApiError, Conflict, Forbidden, Invalid, NotFound
@@ -29,7 +31,7 @@ logger = logging.getLogger(__name__)
 class Evictor:
     """Evicts `concurrency` pods at a time, each with at most `tries`; `failed` gets what could not be evicted.
 
-    `pod_group` names the PodGroup of an evicted pod, for the event on it.
+    `pod_group` names a PodGroup (`namespace/name`), for the events on it: the evicted pod's, and who gains by it.
     """
 
     def __init__(
@@ -39,10 +41,11 @@ class Evictor:
         clock: Clock,
         *,
         failed: Callable[[Eviction, str], None],
-        pod_group: Callable[[Eviction], ObjectReference | None] = lambda _: None,
+        pod_group: Callable[[str], ObjectReference | None] = lambda _: None,
         concurrency: int = 10,
         tries: int = 5,
         backoff: Backoff | None = None,
+        setback: Backoff | None = None,
     ) -> None:
         self._client = client
         self._recorder = recorder
@@ -52,11 +55,12 @@ class Evictor:
         self._slots = asyncio.Semaphore(concurrency)
         self._tries = tries
         self._backoff = backoff or Backoff(first=0.1, limit=5.0)
-        self._posted: asyncio.Queue[tuple[list[Eviction], Callable[[], Awaitable[None]] | None]] = asyncio.Queue()
+        self._setbacks = Setbacks(clock, setback or Backoff(first=0.1, limit=30.0))
+        self._posted: asyncio.Queue[tuple[list[Eviction], Callable[[], Awaitable[bool]] | None]] = asyncio.Queue()
         self._open = 0
 
-    def post(self, evictions: Iterable[Eviction], after: Callable[[], Awaitable[None]] | None = None) -> None:
-        """Have pods evicted, once `after` (if any) has returned."""
+    def post(self, evictions: Iterable[Eviction], after: Callable[[], Awaitable[bool]] | None = None) -> None:
+        """Have pods evicted, once `after` (if any) is true; if it is false none of them is."""
         batch = list(evictions)
         self._open += len(batch)
         self._posted.put_nowait((batch, after))
@@ -73,24 +77,37 @@ class Evictor:
                 batch, after = await self._posted.get()
                 group.create_task(self._carry_out_all(batch, after))
 
-    async def _carry_out_all(self, batch: list[Eviction], after: Callable[[], Awaitable[None]] | None) -> None:
-        if after is not None:
-            await after()
+    async def _carry_out_all(self, batch: list[Eviction], after: Callable[[], Awaitable[bool]] | None) -> None:
+        await self._setbacks.rest(*(eviction.task_uid for eviction in batch))
+        if after is not None and not await after():
+            for eviction in batch:
+                self._hand_back(eviction, "for whom room is made could not be written")
+            return
         async with asyncio.TaskGroup() as group:
             for eviction in batch:
                 group.create_task(self._carry_out(eviction))
 
     async def _carry_out(self, eviction: Eviction) -> None:
         complaint = await self._evict(eviction)
+        if complaint is not None:
+            self._hand_back(eviction, complaint)
+            return
         self._open -= 1
-        if complaint is None:
-            self._recorder.event(pod_reference(eviction), "Warning", "Evict", explanation(eviction), "Evicting")
-            group = self._pod_group(eviction)
-            if group is not None:
-                self._recorder.event(group, "Normal", "Evict", f"{eviction.pod}: {explanation(eviction)}", "Evicting")
-        else:
-            logger.warning("%s/%s was not evicted: %s", eviction.namespace, eviction.pod, complaint)
-            self._failed(eviction, complaint)
+        self._setbacks.forget(eviction.task_uid)
+        self._recorder.event(pod_reference(eviction), "Warning", "Evict", explanation(eviction), "Evicting")
+        group = self._pod_group(eviction.job)
+        if group is not None:
+            self._recorder.event(group, "Normal", "Evict", f"{eviction.pod}: {explanation(eviction)}", "Evicting")
+
+    def _hand_back(self, eviction: Eviction, complaint: str) -> None:
+        self._open -= 1
+        self._setbacks.remember(eviction.task_uid)
+        logger.warning("%s/%s was not evicted: %s", eviction.namespace, eviction.pod, complaint)
+        group = self._pod_group(eviction.by)
+        if group is not None:
+            message = f"{eviction.namespace}/{eviction.pod} could not be evicted: {complaint}"
+            self._recorder.event(group, "Warning", "FailedEviction", message, "Evicting")
+        self._failed(eviction, complaint)
 
     async def _evict(self, eviction: Eviction) -> str | None:
         """Mark and delete the pod; return what went wrong for good, or None."""

@@ -165,8 +165,8 @@ class Execution:
         for by, evictions in takers.items():
             self.evictor.post(evictions, after=partial(self.pod_conditions.written, promised[by]))
 
-    def _pod_group_of(self, eviction: Eviction) -> ObjectReference | None:
-        namespace, _, name = eviction.job.partition("/")
+    def _pod_group_of(self, key: str) -> ObjectReference | None:
+        namespace, _, name = key.partition("/")
         group = self._informers.pod_groups.get(namespace, name)
         if group is None:
             return None
@@ -188,8 +188,7 @@ class Execution:
         self.cache.bind_failed(binding.task_uid)
         self.loop.wake()
 
-    def _on_evict_failed(self, eviction: Eviction, complaint: str) -> None:
-        logger.warning("eviction of %s/%s: %s", eviction.namespace, eviction.pod, complaint)
+    def _on_evict_failed(self, eviction: Eviction, _complaint: str) -> None:
         self.cache.evict_failed(eviction.task_uid)
         self.loop.wake()
 

@@ -51,10 +51,12 @@ class PodConditionWriter:
             else:
                 self.queue.put(key)
 
-    async def written(self, keys: Iterable[str]) -> None:
-        """Return once nothing is left to write for these pods: written, or given up."""
+    async def written(self, keys: Iterable[str]) -> bool:
+        """Return true once nothing is left to write for these pods, false when one of them can't be written."""
         for key in keys:
-            await self.queue.settled(key)
+            if not await self.queue.settled(key):
+                return False
+        return True
 
     def _shown(self, key: str) -> Pod | None:
         namespace, _, name = key.partition("/")

@@ -66,8 +66,8 @@ class PodGroupWriter:
     async def written(self, key: str) -> bool:
         """Return once nothing is left to write for the PodGroup; False when it could not be written or is gone."""
         self.queue.put(key)
-        await self.queue.settled(key)
-        return self._shown(key) is not None and not self.holds_back(key)
+        written = await self.queue.settled(key)
+        return written and self._shown(key) is not None and not self.holds_back(key)
 
     def _shown(self, key: str) -> PodGroup | None:
         namespace, _, name = key.partition("/")

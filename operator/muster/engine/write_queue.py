@@ -4,6 +4,8 @@ A key that is put is written soon: at most one write per key at a time, equal ke
 changes to one object only the newest state is written. A write that fails is tried again with a growing pause until it
 succeeds, its object is gone, or the server calls it invalid; the writer reads the object's latest state each time. A
 writer that raises what nobody foresaw is logged and tried again too: one object must not stop the others.
+
+Who waits for a write (`settled`) does not wait as long: it may be refused for ever.
 """
 
 from __future__ import annotations
@@ -11,12 +13,25 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Final
 
 from muster.engine.backoff import Backoff
 from muster.engine.clock import Clock
 from muster.kube.errors import ApiError, Invalid, NotFound
 
 logger = logging.getLogger(__name__)
+
+PATIENCE: Final = 5
+"""How many writes may fail before whoever waits for one is told so."""
+
+
+@dataclass(slots=True)
+class _Wait:
+    """Somebody waits for a key, until `failures` more writes of it have failed."""
+
+    done: asyncio.Future[bool]
+    failures: int
 
 
 class WriteQueue:
@@ -43,14 +58,15 @@ class WriteQueue:
         self._waiting: set[str] = set()
         self._active: set[str] = set()
         self._failures: dict[str, int] = {}
-        self._settled: dict[str, asyncio.Event] = {}
+        self._open: set[str] = set()
+        self._waits: dict[str, list[_Wait]] = {}
         self._later: dict[str, asyncio.Task[None]] = {}
 
     def put(self, key: str) -> None:
         """Have `key` written soon."""
         if (timer := self._later.pop(key, None)) is not None:
             timer.cancel()
-        self._settled.setdefault(key, asyncio.Event())
+        self._open.add(key)
         if key in self._waiting:
             return
         self._waiting.add(key)
@@ -60,7 +76,7 @@ class WriteQueue:
     def put_later(self, key: str, seconds: float) -> None:
         """Have `key` written after `seconds`, together with what changes until then, or with the next `put`."""
         if key not in self._waiting and key not in self._later:
-            self._settled.setdefault(key, asyncio.Event())
+            self._open.add(key)
             self._later[key] = asyncio.get_running_loop().create_task(self._put_after(key, seconds))
 
     async def _put_after(self, key: str, seconds: float) -> None:
@@ -68,15 +84,22 @@ class WriteQueue:
         del self._later[key]
         self.put(key)
 
-    async def settled(self, key: str) -> None:
-        """Return once nothing is left to write for `key`: written, needless, or given up."""
-        if (event := self._settled.get(key)) is not None:
-            await event.wait()
+    async def settled(self, key: str) -> bool:
+        """Return true once nothing is left to write for `key`: written, or needless.
+
+        False when the server calls it invalid, or when `PATIENCE` writes have failed meanwhile; it is tried on all the
+        same.
+        """
+        if key not in self._open:
+            return True
+        wait = _Wait(asyncio.get_running_loop().create_future(), PATIENCE)
+        self._waits.setdefault(key, []).append(wait)
+        return await wait.done
 
     @property
     def idle(self) -> bool:
         """Tell whether nothing is being written or waits to be."""
-        return not self._settled
+        return not self._open
 
     async def run(self) -> None:
         """Write until cancelled."""
@@ -107,6 +130,7 @@ class WriteQueue:
             pass
         except Invalid as error:
             logger.error("%s: the server refuses %s: %s", self._name, key, error)
+            self._answer(key, done=False)
         except ApiError as error:
             pause = self._pause(key)
             logger.info("%s: %s will be written again in %.1f s: %s", self._name, key, pause, error)
@@ -120,6 +144,7 @@ class WriteQueue:
 
     def _pause(self, key: str) -> float:
         self._failures[key] = self._failures.get(key, 0) + 1
+        self._answer_the_impatient(key)
         return self._backoff.pause(self._failures[key])
 
     async def _retry(self, key: str, pause: float) -> None:
@@ -131,5 +156,20 @@ class WriteQueue:
         self._active.discard(key)
         if key in self._waiting:
             self._ready.put_nowait(key)
-        elif key not in self._later and (event := self._settled.pop(key, None)) is not None:
-            event.set()
+        elif key not in self._later:
+            self._open.discard(key)
+            self._answer(key, done=True)
+
+    def _answer(self, key: str, *, done: bool) -> None:
+        for wait in self._waits.pop(key, ()):
+            if not wait.done.done():
+                wait.done.set_result(done)
+
+    def _answer_the_impatient(self, key: str) -> None:
+        waits = self._waits.pop(key, [])
+        for wait in waits:
+            wait.failures -= 1
+            if not wait.failures and not wait.done.done():
+                wait.done.set_result(False)
+        if still := [wait for wait in waits if wait.failures and not wait.done.done()]:
+            self._waits[key] = still
