@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from muster.scheduler.reasons import Code
 from muster.scheduler.resources import Resources
 from muster.scheduler.specs import Phase, PodGroupSpec, ResourceQuotaSpec
-from muster.testing import Cluster, configuration, nodes, pod, pod_group, pods, resources
+from muster.testing import Cluster, configuration, nodes, pod, pod_group, pods, queue, resources
 
 CONF = configuration("enqueue, allocate", ["gang", "resourcequota"], ["predicates"])
 GIB = 1024**3
@@ -78,6 +79,34 @@ def test_an_admitted_gang_keeps_its_room_until_its_pods_are_made() -> None:
     cluster.add(group("b", resources(2)))
     cluster.cycle()
     assert cluster.phase("b") is Phase.PENDING
+
+
+ENDS: dict[str, Callable[[Cluster], object]] = {
+    "deleted": lambda cluster: cluster.cache.remove_pod_group("default/a"),
+    "smaller now": lambda cluster: cluster.add(in_queue("a", "q1", 2)),
+    "given back in time": lambda cluster: cluster.cycle(301),
+    "larger than every node": lambda cluster: cluster.add(pod("a-w-0", "a", cpu=500)),
+}
+
+
+def in_queue(name: str, which: str, cpu: float) -> PodGroupSpec:
+    return pod_group(name, 1, min_resources=resources(cpu), queue=which)
+
+
+@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize("others", ["q1", "q2"])
+def test_when_what_was_promised_to_one_gang_is_free_a_gang_of_any_queue_gets_it(others: str, end: str) -> None:
+    cluster = Cluster.of(
+        nodes("n", 4), queue("q1"), queue("q2"), quota({"cpu": 4000}), in_queue("a", "q1", 4), configuration=CONF
+    )
+    cluster.cycle()
+    cluster.add(in_queue("b", others, 2))
+    cluster.cycle()
+    assert [cluster.phase(name) for name in "ab"] == [Phase.INQUEUE, Phase.PENDING]
+    ENDS[end](cluster)
+    while cluster.cycle().wake_at == cluster.now:
+        pass
+    assert cluster.phase("b") is Phase.INQUEUE
 
 
 def test_pods_that_the_quota_counts_already_are_not_asked_for_again() -> None:

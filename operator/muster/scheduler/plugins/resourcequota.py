@@ -1,11 +1,13 @@
 """Admits a gang only if its namespace's ResourceQuotas have room for its minimum.
 
 The API server counts pods in a quota when they are made. A gang whose pods exist is in there already and is not
-counted twice; one that was admitted and whose pods are still to be made is not, so its minimum is kept for it.
+counted twice; one that was admitted and whose pods are still to be made is not, so its minimum is kept for it. Both sums
+are made once a cycle, and only if a gang of such a namespace asks to be admitted.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -28,8 +30,9 @@ class ResourceQuotas(Plugin):
 
     def __init__(self, arguments: dict[str, Any]) -> None:
         super().__init__(arguments)
-        self._promised: dict[str, Resources] = {}
-        self._existing: dict[str, Resources] = {}
+        self._promised: defaultdict[str, Resources] | None = None
+        self._existing: defaultdict[str, Resources] | None = None
+        """By namespace; None before anybody has asked in this cycle."""
 
     def register(self, points: ExtensionPoints) -> None:
         """Votes on admission."""
@@ -39,8 +42,7 @@ class ResourceQuotas(Plugin):
 
     def on_session_open(self, session: Session) -> None:  # noqa: ARG002
         """What was counted in the last cycle may have changed."""
-        self._promised.clear()
-        self._existing.clear()
+        self._promised = self._existing = None
 
     def _enqueueable(self, session: Session, job: JobInfo) -> Vote:
         quotas = session.cache.resource_quotas.get(_namespace(job))
@@ -70,22 +72,25 @@ class ResourceQuotas(Plugin):
 
     def _existing_in(self, session: Session, namespace: str) -> Resources:
         """What all known pods of the namespace ask for."""
-        if namespace not in self._existing:
-            tasks = session.cache.tasks.values()
-            self._existing[namespace] = total(
-                task.request for task in tasks if task.spec.namespace == namespace and not task.status.finished
-            )
+        if self._existing is None:
+            self._existing = defaultdict(Resources)
+            for task in session.cache.tasks.values():
+                if task.spec.namespace in session.cache.resource_quotas and not task.status.finished:
+                    self._existing[task.spec.namespace].add(task.request)
         return self._existing[namespace]
 
     def _promised_in(self, session: Session, namespace: str) -> Resources:
         """What admitted gangs of the namespace will ask for beyond the pods that they have."""
-        if namespace not in self._promised:
-            jobs = [job for job in session.cache.jobs.values() if _namespace(job) == namespace]
-            self._promised[namespace] = total(_still_to_be_made(job) for job in jobs)
+        if self._promised is None:
+            self._promised = defaultdict(Resources)
+            for job in session.cache.jobs.values():
+                if _namespace(job) in session.cache.resource_quotas:
+                    self._promised[_namespace(job)].add(_still_to_be_made(job))
         return self._promised[namespace]
 
     def _enqueued(self, _session: Session, job: JobInfo) -> None:
-        self._promised.pop(_namespace(job), None)
+        if self._promised is not None:
+            self._promised[_namespace(job)].add(_still_to_be_made(job))
 
 
 def _namespace(job: JobInfo) -> str:
@@ -126,5 +131,6 @@ def _refusal(quota: ResourceQuotaSpec, resource: str, asked: int, used: int, lim
         free=max(0, limit - used),
         limit=limit,
         detail=quota.key,
-        wakes=(Wake.QUEUE,),
+        # CLUSTER: what is in the way may be promised to a gang of another queue.
+        wakes=(Wake.QUEUE, Wake.CLUSTER),
     )
