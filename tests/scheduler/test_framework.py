@@ -7,12 +7,16 @@ from typing import Any, ClassVar
 
 import pytest
 
+from muster.scheduler.conf import load_configuration
 from muster.scheduler.framework import ExtensionPoints, Framework, Plugin
+from muster.scheduler.job import JobInfo
+from muster.scheduler.plugins.arguments import number
 from muster.scheduler.queue import QueueInfo
 from muster.scheduler.reasons import Code, Reason
 from muster.scheduler.resources import Resources
 from muster.scheduler.session import Session
-from muster.testing import EPOCH, Cluster, configuration, gang, nodes
+from muster.scheduler.specs import PriorityClassSpec, TaskStatus
+from muster.testing import EPOCH, Cluster, bindings, configuration, gang, nodes, pod
 from tests.scheduler.audit import audit
 
 NO = Reason(Code.WAITING_FOR_TURN)
@@ -121,6 +125,45 @@ def test_a_flag_that_is_off_keeps_a_plugin_out(point: str, flag: str) -> None:
 
 def test_validity_is_asked_whatever_the_flags() -> None:
     assert framework("job_valid", [NO], flags={"enableJobReady": False}).tiers[0].job_valid
+
+
+class Curfew(Plugin):
+    """Lets no gang start before its hour, whatever room there is."""
+
+    name: ClassVar[str] = "curfew"
+    arguments: ClassVar = {"until": number}
+
+    def __init__(self, arguments: dict[str, Any]) -> None:
+        self._until = float(arguments["until"])
+
+    def register(self, points: ExtensionPoints) -> None:
+        points.add("job_valid", self._objection)
+
+    def job_deadline(self, session: Session, job: JobInfo) -> float | None:
+        return self._until if session.now < self._until else None
+
+    def _objection(self, session: Session, job: JobInfo) -> Reason | None:
+        return Reason(Code.PODS_GATED, detail="the curfew") if session.now < self._until else None
+
+
+@pytest.mark.parametrize("cpu", [1.0, 0.0], ids=["asks for room", "asks for nothing"])
+@pytest.mark.parametrize("actions", ["enqueue, allocate, backfill, preempt", "allocate, backfill"])
+def test_a_gang_that_a_plugin_calls_invalid_waits_for_it_and_evicts_nobody(actions: str, cpu: float) -> None:
+    cluster = Cluster(now=1_000_000.0)
+    conf = {"name": "curfew", "arguments": {"until": cluster.now + 60}}
+    tiers = [{"plugins": [conf, {"name": "priority"}, {"name": "gang"}]}, {"plugins": [{"name": "predicates"}]}]
+    cluster.configuration = load_configuration({"actions": actions, "tiers": tiers}, {"curfew": lambda: Curfew})
+    cluster.add(nodes("n", 1), PriorityClassSpec("high", 9), pod("low", cpu=4, node="n-0", status=TaskStatus.RUNNING))
+    cluster.add(gang("g", 1, cpu, priority_class="high"))
+    outcomes = cluster.run()
+    assert not any(outcome.bindings or outcome.evictions for outcome in outcomes)
+    reason = cluster.cache.jobs["default/g"].reason
+    assert reason is not None
+    assert (reason.code, reason.detail) == (Code.PODS_GATED, "the curfew")
+    assert outcomes[-1].wake_at == cluster.now + 60
+    cluster.delete("low")
+    assert not cluster.cycle().bindings
+    assert bindings(cluster.cycle(60)) == {"g-w-0": "n-0"}
 
 
 def test_admitted_jobs_are_announced_to_every_plugin() -> None:

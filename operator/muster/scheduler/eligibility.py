@@ -29,12 +29,12 @@ def obstacle_to_admission(job: JobInfo) -> Reason | None:
     return job.queue.obstacle
 
 
-def obstacle_to_placement(job: JobInfo) -> Reason | None:
-    """Also: pods that others hold back, or that do not exist."""
+def obstacle_to_placement(session: Session, job: JobInfo) -> Reason | None:
+    """Also: pods that others hold back, or that do not exist; and whatever a plugin has against the gang."""
     obstacle = obstacle_to_admission(job)
     if obstacle is not None:
         return obstacle
-    return _gated(job, held_back(job)) or not_enough_pods(job)
+    return _gated(job, held_back(job)) or not_enough_pods(job) or session.framework.job_valid(session, job)
 
 
 def _gated(job: JobInfo, held: list[TaskInfo]) -> Reason | None:

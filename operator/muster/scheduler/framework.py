@@ -51,6 +51,7 @@ class Framework:
         self._task_order = list(self._all("task_order"))
         self._queue_order = list(self._all("queue_order"))
         self._job_ready = list(self._all("job_ready"))
+        self._job_valid = list(self._all("job_valid"))
         self._allocatable = list(self._all("allocatable"))
         self._kinds = list(self._all("kinds"))
         self._allocated = list(self._all("allocated"))
@@ -137,7 +138,7 @@ class Framework:
 
     def job_valid(self, session: Session, job: JobInfo) -> Reason | None:
         """The first plugin's objection."""
-        for check in self._all("job_valid"):
+        for check in self._job_valid:
             objection: Reason | None = check(session, job)
             if objection is not None:
                 return objection

@@ -57,7 +57,7 @@ def note_starved(session: Session, looked_at: Iterable[JobInfo]) -> None:
     """Keep count of the gangs that have waited too long."""
     starved = session.cache.starved
     for job in looked_at:
-        if starves(job, session.configuration, session.now):
+        if starves(session, job):
             starved[job.key] = job
         else:
             starved.pop(job.key, None)

@@ -77,7 +77,7 @@ def _promise_again(session: Session, job: JobInfo, statement: Statement) -> bool
     """Pipeline the nominated tasks, and as many others as the gang lacks since one has lost its place."""
     if job.phase in (Phase.PENDING, Phase.COMPLETED) and job.broken_since is None:
         return False
-    if obstacle_to_placement(job) is not None:
+    if obstacle_to_placement(session, job) is not None:
         return False
     for task in _nominated(job):
         node = session.cache.nodes.get(task.nominated or "")

@@ -46,7 +46,7 @@ def find_reason(session: Session, job: JobInfo) -> Reason | None:
     if not waits(job):
         return None
     findings = list(session.findings.get(job.key, ()))
-    obstacle = obstacle_to_placement(job)
+    obstacle = obstacle_to_placement(session, job)
     findings += [obstacle] if obstacle else []
     never = impossible(session, job)
     if session.cache.note_never(job, never):

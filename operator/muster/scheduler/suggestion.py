@@ -63,7 +63,7 @@ class Trials:
 
     def _fits(self, job: JobInfo) -> bool:
         session = self.session
-        if obstacle_to_placement(job) is not None:
+        if obstacle_to_placement(session, job) is not None:
             return False
         applies = job.phase is Phase.PENDING and job.min_resources is not None
         if applies and session.framework.job_enqueueable(session, job) is not None:

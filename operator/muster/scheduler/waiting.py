@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from muster.scheduler.conf import SchedulerConfiguration
     from muster.scheduler.job import JobInfo
     from muster.scheduler.reasons import Reason
+    from muster.scheduler.session import Session
 
 
 def wait_for(job: JobInfo, reason: Reason | None, now: float) -> Wait | None:
@@ -60,7 +61,7 @@ def starves_at(job: JobInfo, configuration: SchedulerConfiguration, now: float) 
     return waits_since(job, now) + limit
 
 
-def starves(job: JobInfo, configuration: SchedulerConfiguration, now: float) -> bool:
+def starves(session: Session, job: JobInfo) -> bool:
     """Whether the job has waited too long for nothing but room or quota."""
-    at = starves_at(job, configuration, now)
-    return at is not None and at <= now and obstacle_to_placement(job) is None
+    at = starves_at(job, session.configuration, session.now)
+    return at is not None and at <= session.now and obstacle_to_placement(session, job) is None

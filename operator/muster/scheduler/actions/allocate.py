@@ -65,7 +65,7 @@ def _worksheet(session: Session, job: JobInfo) -> list[TaskInfo] | None:
         if "enqueue" in session.configuration.actions or job.spec is None:
             return None
         admit(session, job)
-    if obstacle_to_placement(job) is not None:
+    if obstacle_to_placement(session, job) is not None:
         return None
     pending = [task for task in job.pending.values() if task.schedulable and not job.is_companion(task)]
     tasks = [task for task in pending if not task.best_effort]

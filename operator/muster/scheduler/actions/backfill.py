@@ -19,20 +19,20 @@ from muster.scheduler.task import TaskInfo
 
 def backfill(session: Session) -> None:
     """Place what asks for nothing, queue by queue."""
-    turns = TurnOrder(session, [job for job in session.candidates if _applies(job)])
+    turns = TurnOrder(session, [job for job in session.candidates if _applies(session, job)])
     while (queue := turns.next_queue()) is not None:
         job = turns.next_job(queue)
         if job is None:
             continue
         if _backfill_job(session, job):
             follower = session.next_like(job, Phase.INQUEUE)
-            if follower is not None and _applies(follower):
+            if follower is not None and _applies(session, follower):
                 turns.push_job(follower)
         turns.push_queue(queue)
 
 
-def _applies(job: JobInfo) -> bool:
-    return job.phase is not Phase.PENDING and bool(_tasks(job)) and obstacle_to_placement(job) is None
+def _applies(session: Session, job: JobInfo) -> bool:
+    return job.phase is not Phase.PENDING and bool(_tasks(job)) and obstacle_to_placement(session, job) is None
 
 
 def _tasks(job: JobInfo) -> list[TaskInfo]:

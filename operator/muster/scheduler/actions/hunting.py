@@ -95,7 +95,7 @@ def is_starving(session: Session, job: JobInfo) -> bool:
         return False
     if not any(task.schedulable for task in job.pending.values()):
         return False
-    return obstacle_to_placement(job) is None and session.framework.job_starving(session, job)
+    return obstacle_to_placement(session, job) is None and session.framework.job_starving(session, job)
 
 
 def hunting_tasks(session: Session, job: JobInfo) -> list[TaskInfo]:

@@ -1,8 +1,8 @@
 """Admits a gang only if its namespace's ResourceQuotas have room for its minimum.
 
 The API server counts pods in a quota when they are made. A gang whose pods exist is in there already and is not
-counted twice; one that was admitted and whose pods are still to be made is not, so its minimum is kept for it. Both sums
-are made once a cycle, and only if a gang of such a namespace asks to be admitted.
+counted twice; one that was admitted and whose pods are still to be made is not, so its minimum is kept for it. Both
+sums are made once a cycle, and only if a gang of such a namespace asks to be admitted.
 """
 
 from __future__ import annotations
