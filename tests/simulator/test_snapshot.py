@@ -11,15 +11,24 @@ from typing import Any
 import msgspec
 import pytest
 
-from muster.kube.objects import ApiObject
-from muster.kube.resource import RAYJOBS, Resource
+from muster.engine.podgroup_specs import pod_group_spec
+from muster.engine.storage_specs import claim_spec, storage_class_spec, volume_spec
+from muster.kube.objects import ApiObject, PodGroup
+from muster.kube.resource import (
+    PERSISTENTVOLUMECLAIMS,
+    PERSISTENTVOLUMES,
+    PODGROUPS,
+    RAYJOBS,
+    STORAGECLASSES,
+    Resource,
+)
 from muster.scheduler.conf import DEFAULT
 from muster.simulator.input_error import InputError
-from muster.simulator.manifests import TYPES, read_manifests
+from muster.simulator.manifests import TYPES, Found, read_manifests
 from muster.simulator.model import build_model
 from muster.simulator.report import cycle_document
 from muster.simulator.simulation import Pace, Simulation
-from muster.simulator.snapshot import RayObject, snapshot_zip
+from muster.simulator.snapshot import RayObject, is_kept, snapshot_zip
 from muster.simulator.sources import read_sources
 from tests.simulator.manifests import gang, node, pod, pod_group, priority_class, queue, text
 
@@ -79,13 +88,96 @@ def test_secrets_environments_and_whole_manifests_in_annotations_stay_out(tmp_pa
     }
 
 
-def test_companions_that_can_not_be_read_stay_out(tmp_path: Path) -> None:
+@pytest.mark.parametrize("note", [f'[{{"role": "{SECRET}", ', f'[{{"role": 1, "{SECRET}": 2}}]', "[" * 100_000])
+def test_companions_that_can_not_be_read_stay_out_and_are_a_fault_there_too(tmp_path: Path, note: str) -> None:
     group = pod_group("g")
-    group["metadata"]["annotations"] = {"muster.dev/companions": f'[{{"role": "{SECRET}", '}
+    group["metadata"]["annotations"] = {"muster.dev/companions": note}
     content = snapshot_zip(objects_of(tmp_path, group), None, TAKEN)
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         (kept,) = json.loads(archive.read("podgroups.json"))["items"]
-    assert kept["metadata"]["annotations"] == {"muster.dev/companions": "[]"}
+    assert SECRET not in kept["metadata"]["annotations"]["muster.dev/companions"]
+    assert pod_group_spec(msgspec.convert(kept, PodGroup)).problem.startswith("metadata.annotations[muster.dev/compan")
+
+
+def test_companions_are_what_they_were_also_without_names_of_containers(tmp_path: Path) -> None:
+    """So the operator describes them."""
+    spec = {"containers": [{"resources": {"requests": {"cpu": "2"}}}], "nodeSelector": {"zone": "a"}}
+    group = pod_group("g")
+    group["metadata"]["annotations"] = {"muster.dev/companions": json.dumps([{"role": "s", "podSpec": spec}])}
+    (before,), (after,) = before_and_after(tmp_path, PODGROUPS, group)
+    assert pod_group_spec(after).companions == pod_group_spec(before).companions != ()
+
+
+def before_and_after(tmp_path: Path, resource: Resource, *manifests: Any) -> tuple[list[Any], list[Any]]:
+    """The objects of one kind as they are, and as a snapshot has them."""
+    objects = objects_of(tmp_path, *manifests)
+    path = tmp_path / "snapshot.zip"
+    path.write_bytes(snapshot_zip(objects, None, TAKEN))
+    found = read_manifests(read_sources([str(path)]).documents)
+    return objects[resource], [each.object for each in found.objects[resource]]
+
+
+STORED: dict[Resource, tuple[str, Any]] = {
+    STORAGECLASSES: ("storageclass.kubernetes.io/is-default-class", storage_class_spec),
+    PERSISTENTVOLUMECLAIMS: ("volume.kubernetes.io/selected-node", claim_spec),
+    PERSISTENTVOLUMES: ("volume.beta.kubernetes.io/storage-class", volume_spec),
+}
+
+
+@pytest.mark.parametrize("resource", STORED, ids=lambda each: each.kind)
+def test_storage_is_what_it_was(tmp_path: Path, resource: Resource) -> None:
+    note, translate = STORED[resource]
+    meta = {"name": "s", "annotations": {note: "true"}}
+    manifest = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": meta}
+    (before,), (after,) = before_and_after(tmp_path, resource, manifest)
+    assert translate(after) == translate(before)
+    meta["annotations"] = {}
+    (plain,), _ = before_and_after(tmp_path, resource, manifest)
+    assert translate(before) != translate(plain)
+
+
+class Recorder(dict[str, str]):
+    """Annotations, and which of them anybody asked for."""
+
+    def __init__(self, content: dict[str, str], asked: set[str]) -> None:
+        super().__init__(content)
+        self.asked = asked
+
+    def get(self, key: str, default: Any = None) -> Any:
+        self.asked.add(key)
+        return super().get(key, default)
+
+    def __getitem__(self, key: str) -> str:
+        self.asked.add(key)
+        return super().__getitem__(key)
+
+    def __contains__(self, key: object) -> bool:
+        self.asked.add(str(key))
+        return super().__contains__(key)
+
+
+def test_every_annotation_that_the_scheduler_reads_is_kept(tmp_path: Path) -> None:
+    """Whichever kind it stands on: one that is added later has to be kept, too."""
+    manifests: list[Any] = [node("n"), queue("q"), priority_class("c", 1), *gang("g", 1), pod("r", "g", node="n")]
+    manifests[-1]["status"] = {"phase": "Running"}
+    present = {each["kind"] for each in manifests}
+    for resource in TYPES:
+        if resource.kind not in present:
+            meta = {"name": "x"}
+            manifests.append({"apiVersion": resource.api_version, "kind": resource.kind, "metadata": meta})
+    file = tmp_path / "manifests.yaml"
+    file.write_bytes(text(*manifests))
+    found = read_manifests(read_sources([str(file)]).documents)
+    assert all(found.objects.values())
+    asked: set[str] = set()
+    for objects in found.objects.values():
+        for index, each in enumerate(objects):
+            plain = each.object.metadata
+            recorded = msgspec.structs.replace(plain, annotations=Recorder(plain.annotations, asked))
+            objects[index] = Found(each.place, msgspec.structs.replace(each.object, metadata=recorded))
+    build_model(found, ("muster",))
+    assert len(asked) > 15
+    assert {key for key in asked if not is_kept(key)} == set()
 
 
 def test_of_a_ray_job_only_its_state_is_kept() -> None:

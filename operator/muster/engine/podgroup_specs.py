@@ -12,11 +12,9 @@ import msgspec
 
 from muster.engine import wire_keys
 from muster.engine.amounts import TranslationError, amounts, resources
+from muster.engine.companion_specs import companions_in
 from muster.engine.notes import stated_duration, stated_time, stored_wait
-from muster.engine.pod_constraints import pod_constraints
-from muster.engine.pod_requests import pod_requests
 from muster.engine.pod_specs import TRUE
-from muster.engine.pod_validation import check_placement
 from muster.engine.times import unix_seconds
 from muster.kube import objects
 from muster.kube.malformed import MalformedObject
@@ -146,43 +144,10 @@ def _member_problem(group: objects.PodGroup) -> str:
     return ""
 
 
-class _WireCompanion(msgspec.Struct, rename="camel"):
-    role: str
-    pod_spec: dict[str, Any]
-
-
 def _companions(group: objects.PodGroup) -> list[Companion]:
     text = group.metadata.annotations.get(wire_keys.COMPANIONS)
     path = f"metadata.annotations[{wire_keys.COMPANIONS}]"
-    if not text:
-        return []
-    try:
-        found = msgspec.json.decode(text, type=list[_WireCompanion])
-        specs = [msgspec.convert(_with_container_names(each.pod_spec), type=objects.PodSpec) for each in found]
-    except msgspec.MsgspecError as error:
-        raise TranslationError(path, str(error)) from error
-    except RecursionError as error:
-        raise TranslationError(path, "nested too deep") from error
-    return [
-        _companion(each.role, spec, f"{path}[{index}].podSpec", group.metadata.namespace or "")
-        for index, (each, spec) in enumerate(zip(found, specs, strict=True))
-    ]
-
-
-def _companion(role: str, spec: objects.PodSpec, path: str, namespace: str) -> Companion:
-    check_placement(spec, path)  # no API server has seen it
-    request = resources(pod_requests(spec, path))
-    return Companion(role, request, request, pod_constraints(spec, path, namespace=namespace))
-
-
-def _with_container_names(spec: dict[str, Any]) -> dict[str, Any]:
-    """Containers in a companion's spec need no names; the type that reads them asks for one."""
-    named = dict(spec)
-    for field in ("containers", "initContainers"):
-        found = spec.get(field)
-        if isinstance(found, list):
-            named[field] = [{"name": "", **each} if isinstance(each, dict) else each for each in found]
-    return named
+    return companions_in(text, path, group.metadata.namespace or "") if text else []
 
 
 def _condition(found: objects.PodGroupCondition) -> Condition:

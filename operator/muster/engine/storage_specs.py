@@ -15,6 +15,8 @@ from muster.scheduler.volumes import ClaimSpec, CsiNodeSpec, StorageClassSpec, V
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
 _OLD_CLASS = "volume.beta.kubernetes.io/storage-class"
 _DEFAULT_CLASS = ("storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")
+ANNOTATIONS = (SELECTED_NODE, _OLD_CLASS, *_DEFAULT_CLASS)
+"""All that are read here."""
 
 
 def claim_spec(claim: objects.PersistentVolumeClaim) -> ClaimSpec:

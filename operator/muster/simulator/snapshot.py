@@ -2,7 +2,8 @@
 
 Objects are written as the types that the scheduler's decoders read, so that containers' environment, commands and
 arguments, and everything else unread, stay out by construction; Secrets and ConfigMaps are never asked for. Of
-annotations, which may hold whole manifests (kubectl's last-applied-configuration), only those of known domains go in.
+annotations, which may hold whole manifests (kubectl's last-applied-configuration), only those go in that are read, and
+what else known domains have.
 """
 
 from __future__ import annotations
@@ -16,14 +17,19 @@ from typing import Any, Final
 import msgspec
 
 from muster import __version__
-from muster.engine import wire_keys
+from muster.engine import storage_specs, wire_keys
+from muster.engine.companion_specs import described_companions
 from muster.engine.times import rfc3339
-from muster.kube.objects import ApiObject, PodSpec
+from muster.kube.objects import ApiObject
 from muster.kube.resource import RAYCLUSTERS, RAYJOBS, Resource
 from muster.simulator.sources import CONFIGURATION
 
 ABOUT: Final = "about.txt"
 _DOMAINS: Final = ("volcano.sh", "muster.dev", "ray.io", "scheduling.k8s.io")
+_OTHERS: Final = frozenset({*storage_specs.ANNOTATIONS, *wire_keys.SLA_WAITING_TIME})
+"""Annotations of other domains, or none, that a cycle reads."""
+_UNREADABLE: Final = '"left out: not readable"'
+"""In place of companions that can't be read, so that they can't be read here either."""
 
 
 class RaySwitches(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -68,7 +74,7 @@ def _list_of(resource: Resource, objects: Iterable[ApiObject]) -> bytes:
 
 
 def _redacted(found: ApiObject) -> ApiObject:
-    annotations = {key: value for key, value in found.metadata.annotations.items() if _is_known(key)}
+    annotations = {key: value for key, value in found.metadata.annotations.items() if is_kept(key)}
     companions = annotations.pop(wire_keys.COMPANIONS, None)
     if companions is not None:
         annotations[wire_keys.COMPANIONS] = _redacted_companions(companions)
@@ -76,22 +82,18 @@ def _redacted(found: ApiObject) -> ApiObject:
     return msgspec.structs.replace(found, metadata=metadata)
 
 
-def _is_known(annotation: str) -> bool:
+def is_kept(annotation: str) -> bool:
+    """Whether an annotation of this key goes into a snapshot."""
     domain = annotation.partition("/")[0]
-    return any(domain == known or domain.endswith(f".{known}") for known in _DOMAINS)
-
-
-class _Companion(msgspec.Struct, rename="camel"):
-    role: str
-    pod_spec: PodSpec = PodSpec()
+    return annotation in _OTHERS or any(domain == known or domain.endswith(f".{known}") for known in _DOMAINS)
 
 
 def _redacted_companions(text: str) -> str:
     """The pods that a gang will need later, reduced to what is read; nothing of what can't be read."""
     try:
-        return msgspec.json.encode(msgspec.json.decode(text, type=list[_Companion])).decode()
-    except msgspec.MsgspecError:
-        return "[]"
+        return msgspec.json.encode(described_companions(text)).decode()
+    except ValueError:
+        return _UNREADABLE
 
 
 def _about(taken: float) -> str:
