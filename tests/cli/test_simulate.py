@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ import yaml
 from typer.testing import CliRunner, Result
 
 from muster.cli.simulate import simulate
-from tests.simulator.manifests import gang, node, text
+from tests.simulator.manifests import gang, node, pod, pod_group, text
 
 
 @pytest.fixture
@@ -72,6 +73,29 @@ def test_other_scheduler_names_can_be_ours(app: typer.Typer, cluster: Path) -> N
     assert json.loads(run(app, cluster, "-o", "json").stdout)["cycles"][0]["bindings"] == []
     result = run(app, cluster, "-o", "json", "--scheduler-name", "muster", "--scheduler-name", "gangs")
     assert len(json.loads(result.stdout)["cycles"][0]["bindings"]) == 2
+
+
+def test_a_snapshot_is_simulated_as_its_scheduler_was_started_unless_told_otherwise(
+    app: typer.Typer, tmp_path: Path
+) -> None:
+    large, small = pod_group("large"), pod_group("small")
+    large["metadata"]["creationTimestamp"] = "2026-01-01T00:00:00Z"
+    small["metadata"]["creationTimestamp"] = "2026-01-01T00:59:00Z"
+    runs = pod("runs", cpu=2, node="n1", scheduler="gangs")
+    waiting = [pod("l", "large", 4, scheduler="gangs"), pod("s", "small", 1, scheduler="gangs")]
+    file = tmp_path / "snapshot.zip"
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("flags.txt", "--scheduler-name=gangs\n--starvation-timeout=0\n")
+        archive.writestr("cluster.yaml", text(node("n1"), large, small, runs, waiting))
+
+    def bound(*arguments: str) -> int:
+        result = run(app, file, "-o", "json", "--now", "2026-01-01T01:00:00Z", *arguments)
+        assert result.exit_code == 0, result.stderr
+        return len(json.loads(result.stdout)["cycles"][0]["bindings"])
+
+    assert bound() == 1
+    assert bound("--starvation-timeout", "600") == 0, "room is held for the large one"
+    assert bound("--scheduler-name", "muster") == 0
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ async def ask(
         namespace="muster-system",
         deployment="muster",
         configuration=configuration,
-        scheduler_names=("muster",),
+        scheduler_names=(),
     )
 
 
@@ -153,3 +153,43 @@ async def test_a_gang_that_waits_for_room_is_explained_though_there_is_an_extend
     group["metadata"]["annotations"]["muster.dev/reason"] = REASON.replace("QueueQuota", "ExtenderRefused")
     answer = await ask("podgroup/g", *objects, group, configuration=WITH_EXTENDER)
     assert answer["source"] == "status"
+
+
+def deployment(*args: str) -> Manifest:
+    containers = [{"name": "other", "command": ["sleep"]}, {"name": "muster", "args": ["run", *args]}]
+    meta = {"name": "muster", "namespace": "muster-system"}
+    spec = {"template": {"spec": {"containers": containers}}}
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": meta, "spec": spec}
+
+
+def room_and_two_gangs() -> list[Manifest]:
+    """A large gang that has waited for an hour, and a small one for which there is room."""
+    runs = pod("runs", cpu=2, node="n1", status={"phase": "Running"})
+    large, small = pod_group("large", 1), pod_group("g", 1)
+    large["metadata"]["creationTimestamp"] = "2026-01-01T11:00:00Z"
+    small["metadata"]["creationTimestamp"] = "2026-01-01T11:59:00Z"
+    waits = [pod("l", "large", 4, metadata={"uid": "l"}), pod("p", "g", 1, metadata={"uid": "p"})]
+    return [node("n1", cpu=4), runs, large, small, *waits]
+
+
+@pytest.mark.parametrize(
+    ("args", "held"),
+    [
+        ([], True),
+        (["--starvation-timeout=0"], False),
+        (["--starvation-timeout", "7200"], False),
+        (["--starvation-timeout=soon"], True),
+    ],
+)
+async def test_the_scheduler_is_asked_as_it_was_started(args: list[str], held: bool) -> None:
+    answer = await ask("podgroup/g", deployment(*args), *room_and_two_gangs())
+    assert answer["source"] == "scheduler"
+    assert answer.get("reason", {}).get("code") == ("RoomReserved" if held else None)
+    assert any("'soon' is no number" in each for each in answer["leftOut"]) is ("--starvation-timeout=soon" in args)
+
+
+async def test_the_pods_of_the_scheduler_s_own_names_are_asked_about() -> None:
+    other = pod("p", "g", scheduler="mine")
+    answer = await ask("podgroup/g", deployment("--scheduler-name=mine"), node("n1"), pod_group("g"), other)
+    assert answer["wouldBind"] == {"default/p": "n1"}
+    assert "wouldBind" not in await ask("podgroup/g", deployment(), node("n1"), pod_group("g"), other)

@@ -61,6 +61,7 @@ async def test_a_snapshot_holds_what_the_scheduler_reads_with_its_configuration_
         texts = {name: archive.read(name).decode() for name in archive.namelist()}
     assert [name for name, text in texts.items() if SECRET in text] == []
     assert texts["scheduler.yaml"] == "actions: allocate\ntiers: []\n"
+    assert texts["flags.txt"] == "--starvation-timeout=0.0\n"
     simulated = await asyncio.to_thread(CliRunner().invoke, app, ["simulate", str(output), "-o", "json"])
     assert simulated.exit_code == 0, simulated.output
     (cycle,) = json.loads(simulated.stdout)["cycles"]
@@ -71,7 +72,7 @@ def deployment() -> dict[str, object]:
     container = {
         "name": "muster",
         "image": "muster",
-        "args": ["run", "--scheduler-configuration=/etc/muster/scheduler.yaml"],
+        "args": ["run", "--scheduler-configuration=/etc/muster/scheduler.yaml", "--starvation-timeout", "0"],
         "volumeMounts": [{"name": "c", "mountPath": "/etc/muster"}],
     }
     spec = {"containers": [container], "volumes": [{"name": "c", "configMap": {"name": "conf"}}]}

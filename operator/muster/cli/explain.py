@@ -48,7 +48,10 @@ def explain(
     muster_namespace: Annotated[str, typer.Option(help="Where Muster's Deployment and Lease are.")] = "muster-system",
     deployment: Annotated[str, typer.Option(help="The Deployment's name.")] = "muster",
     scheduler_name: Annotated[
-        list[str] | None, typer.Option(help="Pods with this schedulerName are ours; repeatable. [muster, volcano]")
+        list[str] | None,
+        typer.Option(
+            help="Pods with this schedulerName are ours; repeatable. [as the scheduler was told; muster, volcano]"
+        ),
     ] = None,
 ) -> None:
     """Say why a gang waits, who has the room, and what would help; or why a placed one does not run yet.
@@ -64,7 +67,7 @@ def explain(
     from muster.scheduler.conf import ConfigurationError
     from muster.simulator.input_error import InputError
 
-    names = tuple(scheduler_name or ("muster", "volcano"))
+    names = tuple(scheduler_name or ())
     try:
         wanted = parse_target(target, namespace)
         at = time.time() if now is None else unix_seconds(now)
@@ -94,6 +97,7 @@ def _from_files(
     from muster.explain.answer import explain as ask
     from muster.explain.from_files import ray_state
     from muster.scheduler.conf import DEFAULT
+    from muster.simulator.command_line import DEFAULT_NAMES
     from muster.simulator.manifests import read_manifests
     from muster.simulator.model import build_model
     from muster.simulator.outside import left_unasked
@@ -105,6 +109,8 @@ def _from_files(
     if configuration is None:
         found = sources.configuration
         configuration = DEFAULT if found is None else parse_configuration(found[1], found[0])
+    configuration = sources.command_line.lay_over(configuration)
+    names = names or sources.command_line.scheduler_names or DEFAULT_NAMES
     model = build_model(read_manifests(sources.documents), names)
     answer = ask(Simulation(model, configuration, Pace(now)), target, ray_state(sources.documents, target))
     left_out = model.left_out + left_unasked(configuration)

@@ -46,18 +46,30 @@ def simulate(
     step: Annotated[float, typer.Option(min=0, metavar="SECONDS", help="Time between two cycles.")] = 1.0,
     grace: Annotated[int, typer.Option(min=0, metavar="CYCLES", help="Leaving pods are gone after so many.")] = 1,
     scheduler_name: Annotated[
-        list[str] | None, typer.Option(help="Pods with this schedulerName are ours; repeatable. [muster, volcano]")
+        list[str] | None,
+        typer.Option(help="Pods with this schedulerName are ours; repeatable. [as in the snapshot; muster, volcano]"),
     ] = None,
     gang_repair_timeout: Annotated[
-        float, typer.Option(help="Seconds in which a gang that lost members is completed, else rolled back.")
-    ] = 60.0,
+        float | None,
+        typer.Option(
+            help="Seconds in which a gang that lost members is completed, else rolled back.",
+            show_default="as in the snapshot, else 60",
+        ),
+    ] = None,
     admission_timeout: Annotated[
-        float, typer.Option(help="Seconds after which an admitted gang without a place gives its reservation back.")
-    ] = 300.0,
+        float | None,
+        typer.Option(
+            help="Seconds after which an admitted gang without a place gives its reservation back.",
+            show_default="as in the snapshot, else 300",
+        ),
+    ] = None,
     starvation_timeout: Annotated[
-        float,
-        typer.Option(help="Seconds after which room is held for a gang that waits; 0: never. A Queue may differ."),
-    ] = 600.0,
+        float | None,
+        typer.Option(
+            help="Seconds after which room is held for a gang that waits; 0: never. A Queue may differ.",
+            show_default="as in the snapshot, else 600",
+        ),
+    ] = None,
 ) -> None:
     """Run the scheduler on manifests, no cluster needed.
 
@@ -65,9 +77,9 @@ def simulate(
     whatever was placed; 2 the input or the configuration can't be used.
     """
     import gc
-    from dataclasses import replace
 
     from muster.scheduler.conf import ConfigurationError
+    from muster.simulator.command_line import DEFAULT_NAMES, CommandLine
     from muster.simulator.input_error import InputError
     from muster.simulator.manifests import read_manifests
     from muster.simulator.model import build_model
@@ -79,14 +91,10 @@ def simulate(
     gc.disable()  # nothing of what is read is garbage before the end: looking for some takes a tenth of the time
     try:
         sources = read_sources(manifests)
-        configuration = replace(
-            _configuration(conf, sources),
-            gang_repair_timeout=gang_repair_timeout,
-            admission_timeout=admission_timeout,
-            starvation_timeout=starvation_timeout,
-        )
+        said = CommandLine(gang_repair_timeout, admission_timeout, starvation_timeout)
+        configuration = said.lay_over(sources.command_line.lay_over(_configuration(conf, sources)))
         found = read_manifests(sources.documents)
-        model = build_model(found, scheduler_name or ("muster", "volcano"))
+        model = build_model(found, scheduler_name or sources.command_line.scheduler_names or DEFAULT_NAMES)
     except (InputError, ConfigurationError) as error:
         _refuse(str(error))
     finally:

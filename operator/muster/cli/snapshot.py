@@ -55,7 +55,7 @@ def snapshot(
     for each in found.left_out:
         if configuration is None or not each.startswith("the configuration"):
             typer.echo(f"muster: left out {each}", err=True)
-    content = snapshot_zip(found.objects, configuration or found.configuration, taken)
+    content = snapshot_zip(found.objects, configuration or found.configuration, taken, found.command_line)
     _write(output or time.strftime("muster-snapshot-%Y%m%dT%H%M%SZ.zip", time.gmtime(taken)), content)
 
 

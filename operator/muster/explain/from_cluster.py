@@ -23,6 +23,7 @@ from muster.scheduler.conf import DEFAULT, ConfigurationError, SchedulerConfigur
 from muster.scheduler.reasons import Code
 from muster.simulator.collecting import Collection as Collected
 from muster.simulator.collecting import collect
+from muster.simulator.command_line import DEFAULT_NAMES
 from muster.simulator.input_error import Place
 from muster.simulator.manifests import Found, Manifests
 from muster.simulator.model import Model, build_model
@@ -47,7 +48,10 @@ async def explain_cluster(
     configuration: SchedulerConfiguration | None,
     scheduler_names: Collection[str],
 ) -> dict[str, Any]:
-    """The answer. Raises TargetError where there is no such thing, ApiError where the cluster can't be asked."""
+    """The answer of the scheduler as it was started; where `scheduler_names` are empty, for the pods that are its own.
+
+    Raises TargetError where there is no such thing, ApiError where the cluster can't be asked.
+    """
     ray = await _ray(client, target)
     stopped = await _stopped(client, namespace, now)
     if stopped is not None:
@@ -56,8 +60,8 @@ async def explain_cluster(
         found = await collect(client, namespace=namespace, deployment=deployment)
     except Forbidden as error:
         return await _stored(client, target, ray, now, f"the cluster can't be read: {error.message}")
-    chosen = configuration or _configuration(found)
-    model = _model(found, scheduler_names)
+    chosen = found.command_line.lay_over(configuration or _configuration(found))
+    model = _model(found, scheduler_names or found.command_line.scheduler_names or DEFAULT_NAMES)
     answer = explain(Simulation(model, chosen, Pace(now)), target, ray)
     unasked = left_unasked(chosen)
     if unasked and (told := await _told_from_outside(client, target, ray, now, answer)) is not None:

@@ -14,11 +14,11 @@ from muster.kube.errors import ApiError, Expired, Forbidden, NotFound
 from muster.kube.malformed import MalformedObject, decode_object
 from muster.kube.objects import ApiObject
 from muster.kube.resource import CONFIGMAPS, NODES, PODS, Resource
+from muster.simulator.command_line import CONFIGURATION_FLAG, NOTHING_SAID, CommandLine, read_command_line, values_of
 from muster.simulator.manifests import TYPES
 from muster.simulator.snapshot import RAY_TYPES
 
 DEPLOYMENTS: Final = Resource("apps", "v1", "deployments", "Deployment")
-_FLAG: Final = "--scheduler-configuration"
 _NEEDED: Final = frozenset({NODES, PODS})
 
 
@@ -28,11 +28,12 @@ class Collection:
 
     objects: dict[Resource, list[ApiObject]] = field(default_factory=dict)
     configuration: bytes | None = None
+    command_line: CommandLine = NOTHING_SAID
     left_out: list[str] = field(default_factory=list)
 
 
 async def collect(client: ApiClient, *, namespace: str, deployment: str) -> Collection:
-    """List all kinds that a cycle reads, and the configuration of Muster's own Deployment.
+    """List all kinds that a cycle reads, and the configuration and flags of Muster's own Deployment.
 
     A kind that the cluster does not have, or does not let us read, is left out. Raises ApiError where Nodes or Pods
     can't be read: there is nothing without them.
@@ -46,7 +47,9 @@ async def collect(client: ApiClient, *, namespace: str, deployment: str) -> Coll
                 raise
             found.left_out.append(f"{resource.plural}: {error.message}")
     try:
-        found.configuration = await _configuration(client, namespace, deployment)
+        pod = (await client.get(DEPLOYMENTS, namespace, deployment))["spec"]["template"]["spec"]
+        found.command_line = _command_line(pod, found.left_out)
+        found.configuration = await _configuration(client, namespace, pod)
     except (ApiError, LookupError, TypeError, AttributeError) as error:
         problem = error.message if isinstance(error, ApiError) else "it does not name one that can be read"
         found.left_out.append(f"the configuration of Deployment {namespace}/{deployment}: {problem}")
@@ -73,27 +76,31 @@ async def _raw(client: ApiClient, resource: Resource) -> list[msgspec.Raw]:
         return [raw async for page in client.pages(resource, chunk=0) for raw in page.items or ()]
 
 
-async def _configuration(client: ApiClient, namespace: str, deployment: str) -> bytes:
-    """The text of the file that the Deployment's arguments name, out of the ConfigMap that is mounted there."""
-    found = await client.get(DEPLOYMENTS, namespace, deployment)
-    pod = found["spec"]["template"]["spec"]
+def _command_line(pod: Mapping[str, Any], left_out: list[str]) -> CommandLine:
+    """The flags of the first container that has any."""
     for container in pod["containers"]:
-        path = _argument(container.get("args") or [])
-        if path is None:
+        try:
+            found = read_command_line(_arguments(container))
+        except ValueError as error:
+            left_out.append(f"the flags of container {container.get('name')}: {error}")
             continue
-        name = _config_map(pod, container, PurePosixPath(path))
-        text: str = (await client.get(CONFIGMAPS, namespace, name))["data"][PurePosixPath(path).name]
-        return text.encode()
-    raise LookupError(_FLAG)
+        if found != NOTHING_SAID:
+            return found
+    return NOTHING_SAID
 
 
-def _argument(arguments: list[str]) -> str | None:
-    for position, argument in enumerate(arguments):
-        if argument == _FLAG:
-            return arguments[position + 1]
-        if argument.startswith(f"{_FLAG}="):
-            return argument.removeprefix(f"{_FLAG}=")
-    return None
+async def _configuration(client: ApiClient, namespace: str, pod: Mapping[str, Any]) -> bytes:
+    """The text of the file that a container's arguments name, out of the ConfigMap that is mounted there."""
+    for container in pod["containers"]:
+        for path in values_of(CONFIGURATION_FLAG, _arguments(container)):
+            name = _config_map(pod, container, PurePosixPath(path))
+            text: str = (await client.get(CONFIGMAPS, namespace, name))["data"][PurePosixPath(path).name]
+            return text.encode()
+    raise LookupError(CONFIGURATION_FLAG)
+
+
+def _arguments(container: Mapping[str, Any]) -> list[str]:
+    return [*(container.get("command") or []), *(container.get("args") or [])]
 
 
 def _config_map(pod: Mapping[str, Any], container: Mapping[str, Any], path: PurePosixPath) -> str:

@@ -22,7 +22,8 @@ from muster.engine.companion_specs import described_companions
 from muster.engine.times import rfc3339
 from muster.kube.objects import ApiObject
 from muster.kube.resource import RAYCLUSTERS, RAYJOBS, Resource
-from muster.simulator.sources import CONFIGURATION
+from muster.simulator.command_line import NOTHING_SAID, CommandLine
+from muster.simulator.sources import CONFIGURATION, FLAGS
 
 ABOUT: Final = "about.txt"
 _DOMAINS: Final = ("volcano.sh", "muster.dev", "ray.io", "scheduling.k8s.io")
@@ -48,8 +49,13 @@ class RayObject(ApiObject, frozen=True):
 RAY_TYPES: Final[dict[Resource, type[ApiObject]]] = {RAYJOBS: RayObject, RAYCLUSTERS: RayObject}
 
 
-def snapshot_zip(objects: Mapping[Resource, Iterable[ApiObject]], configuration: bytes | None, taken: float) -> bytes:
-    """The zip: a file for each kind, the scheduler's configuration where known, and a word about it for people."""
+def snapshot_zip(
+    objects: Mapping[Resource, Iterable[ApiObject]],
+    configuration: bytes | None,
+    taken: float,
+    command_line: CommandLine = NOTHING_SAID,
+) -> bytes:
+    """The zip: a file for each kind, the scheduler's configuration and flags, and a word about it for people."""
     content = io.BytesIO()
     at = datetime.fromtimestamp(int(taken), UTC)
     date = (max(1980, at.year), at.month, at.day, at.hour, at.minute, at.second)
@@ -58,6 +64,8 @@ def snapshot_zip(objects: Mapping[Resource, Iterable[ApiObject]], configuration:
             _add(archive, f"{resource.plural}.json", _list_of(resource, found), date)
         if configuration is not None:
             _add(archive, CONFIGURATION, configuration, date)
+        if flags := command_line.flags():
+            _add(archive, FLAGS, "".join(f"{flag}\n" for flag in flags).encode(), date)
         _add(archive, ABOUT, _about(taken).encode(), date)
     return content.getvalue()
 

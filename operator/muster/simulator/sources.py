@@ -13,12 +13,15 @@ from typing import Any, Final
 
 import msgspec
 
+from muster.simulator.command_line import NOTHING_SAID, CommandLine, read_command_line
 from muster.simulator.input_error import InputError, Place
 from muster.simulator.yaml_documents import YamlError, yaml_documents
 
 STDIN: Final = "-"
 CONFIGURATION: Final = "scheduler.yaml"
 """In a snapshot: the scheduler's configuration."""
+FLAGS: Final = "flags.txt"
+"""In a snapshot: the flags that the scheduler was started with, one a line."""
 _ZIP: Final = b"PK\x03\x04"
 _EMPTY_ZIP: Final = b"PK\x05\x06"
 _MANIFESTS: Final = (".yaml", ".yml", ".json")
@@ -35,10 +38,11 @@ class Document:
 
 @dataclass(slots=True)
 class Sources:
-    """What was read: the documents, and the configuration that a snapshot brought along (its name and text)."""
+    """What was read: the documents, and what a snapshot brought along: the configuration (name and text), the flags."""
 
     documents: list[Document]
     configuration: tuple[str, bytes] | None = None
+    command_line: CommandLine = NOTHING_SAID
 
 
 def read_sources(names: list[str]) -> Sources:
@@ -67,17 +71,26 @@ def _read_zip(name: str, content: bytes, found: Sources) -> None:
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             for member in sorted(archive.infolist(), key=lambda each: each.filename):
-                if member.is_dir() or not member.filename.endswith(_MANIFESTS):
+                if member.is_dir() or not (member.filename == FLAGS or member.filename.endswith(_MANIFESTS)):
                     continue
                 if member.file_size > _LARGEST_MEMBER:
                     raise InputError(Place(f"{name}:{member.filename}"), "", "is too large")
                 text = archive.read(member)
                 if member.filename == CONFIGURATION:
                     found.configuration = (f"{name}:{member.filename}", text)
+                elif member.filename == FLAGS:
+                    found.command_line = _flags(f"{name}:{member.filename}", text)
                 else:
                     found.documents += _observed(_documents(f"{name}:{member.filename}", text))
     except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError) as error:
         raise InputError(Place(name), "", f"not a readable zip: {error}") from error
+
+
+def _flags(name: str, text: bytes) -> CommandLine:
+    try:
+        return read_command_line(text.decode().splitlines())
+    except ValueError as error:
+        raise InputError(Place(name), "", str(error)) from error
 
 
 def _observed(documents: Iterator[Document]) -> Iterator[Document]:
