@@ -34,12 +34,10 @@ def is_broken(job: JobInfo) -> bool:
 
 def find_lost(session: Session, job: JobInfo) -> Counter[str]:
     """Members, by role, on nodes that were deleted. Kubernetes deletes such pods, but may take minutes to notice."""
-    return Counter(
-        task.role
-        for name in session.cache.gone_nodes
-        for task in session.cache.nodes[name].tasks.values()
-        if task.job is job and task.status.placed and not task.companion
-    )
+    gone = session.cache.gone_nodes
+    if not gone:
+        return Counter()
+    return Counter(task.role for task in job.tasks.values() if task.node in gone and task.status.placed)
 
 
 def _is_whole(job: JobInfo) -> bool:
