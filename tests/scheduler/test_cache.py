@@ -203,13 +203,6 @@ def test_a_pod_may_change_its_group() -> None:
     audit(cluster.cache)
 
 
-def test_an_unwritten_status_is_said_again() -> None:
-    cluster = bound()
-    assert not cluster.cycle().pod_groups
-    cluster.cache.status_unwritten("default/g")
-    assert cluster.cycle().pod_groups["default/g"].phase is Phase.INQUEUE
-
-
 def test_our_own_status_coming_back_is_no_news() -> None:
     cluster = Cluster.of(nodes("n", 1, cpu=1), gang("g", 2))
     said = cluster.cycle().pod_groups["default/g"]

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muster.scheduler.resources import Missing, Resources, describe_resources, format_amount, share
+from muster.scheduler.resources import Missing, Resources, format_amount, share
 from muster.testing import resources
 
 AMOUNTS = st.builds(
@@ -82,11 +82,6 @@ def test_minimum_maximum_and_excess_agree(one: Resources, other: Resources) -> N
 )
 def test_amounts_are_written_as_kubernetes_quantities(dimension: str, value: int, text: str) -> None:
     assert format_amount(dimension, value) == text
-
-
-def test_resources_are_described_by_what_is_not_zero() -> None:
-    assert describe_resources(resources(3, 4, gpu=1)) == "cpu 3, memory 4Gi, nvidia.com/gpu 1"
-    assert describe_resources(Resources()) == "nothing"
 
 
 @pytest.mark.parametrize(("part", "whole", "value"), [(0, 0, 0.0), (1, 0, 1.0), (1, 2, 0.5), (3, 2, 1.5)])

@@ -39,13 +39,6 @@ class PodGroups(ClusterRules):
         self.relief.cluster = True
         self._drop_job_if_empty(job)
 
-    def status_unwritten(self, pod_group: str) -> None:
-        """The status that an Outcome gave could not be written: say it again."""
-        job = self.jobs.get(pod_group)
-        if job is not None and job.spec is not None:
-            job.published = status_in(job.spec)
-            self.changed[job.key] = job
-
     def _apply_pod_group(self, job: JobInfo, spec: PodGroupSpec) -> None:
         before, job.spec = job.spec, spec
         old = before if before is not None and before.uid == spec.uid else None

@@ -10,7 +10,7 @@ only at what is asked for. `pods` limits nodes; asked of a queue it is passed ov
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -253,14 +253,3 @@ def _format_bytes(value: int) -> str:
         if value and value % 1000**power == 0:
             return f"{value // 1000**power}{suffix}"
     return str(value)
-
-
-def describe_resources(resources: Resources, names: Mapping[str, str] | None = None) -> str:
-    """`cpu 3, memory 4Gi`: what is named and not zero."""
-    words = names or {}
-    parts = [
-        f"{words.get(name, name)} {format_amount(name, resources.get(name))}"
-        for name in resources.dimensions()
-        if resources.get(name)
-    ]
-    return ", ".join(parts) or "nothing"
