@@ -39,6 +39,12 @@ from tests.integration.fault_proxy import (
 )
 
 
+@pytest.fixture
+def connection(administrator: Connection) -> Connection:
+    """Give an administrator's: the client is tested on kinds that Muster may not touch."""
+    return administrator
+
+
 def config_map(name: str, **data: str) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data}
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from muster.kube.client import ApiClient
+from muster.kube.config import Connection
 from muster.kube.errors import NotFound
 from muster.kube.informer import Informer, MalformedObject
 from muster.kube.objects import PartialObject, PodGroup
@@ -27,6 +28,12 @@ from tests.integration.fault_proxy import (
 from tests.integration.informers import Heard, eventually, running
 
 WATCH = matching(path="/configmaps$", watch=True)
+
+
+@pytest.fixture
+def connection(administrator: Connection) -> Connection:
+    """Give an administrator's: the informer is tested on kinds that Muster may not touch."""
+    return administrator
 
 
 def is_list(request: ProxiedRequest) -> bool:

@@ -8,10 +8,17 @@ from contextlib import suppress
 import pytest
 
 from muster.kube.client import ApiClient
+from muster.kube.config import Connection
 from muster.kube.lease import LeaderElector, Lease
 from muster.kube.resource import LEASES
 from tests.integration.fault_proxy import Drop, FaultProxy, LoseAnswer, matching
 from tests.integration.informers import eventually
+
+
+@pytest.fixture
+def connection(administrator: Connection) -> Connection:
+    """Give an administrator's: the lease is tested in a namespace that is not the operator's."""
+    return administrator
 
 
 class Candidate:

@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 
 from muster.kube.client import ApiClient
-from muster.kube.config import Connection, load_connection
+from muster.kube.config import load_connection
 from muster.kube.resource import CRDS, NAMESPACES, PODGROUPS, PODS, RAYCLUSTERS, RAYJOBS
 from tests.cluster.control_plane import ControlPlane
 from tests.integration.observed import Object, Observed
 from tests.integration.operators import Operator
+from tests.integration.permissions import account_of_muster
 from tests.integration.ray_dashboard import RayDashboards
 from tests.integration.ray_manifests import ray_cluster, ray_job, worker_group
 from tests.integration.stand_ins import StandIns
@@ -22,16 +23,16 @@ pytestmark = pytest.mark.control_plane
 
 
 @pytest.fixture(scope="module")
-def lax() -> Iterator[Connection]:
+def lax() -> Iterator[ControlPlane]:
     """Give a control plane of its own, because its schemas are changed."""
     with ControlPlane.start() as plane:
-        yield load_connection(plane.kubeconfig)
+        yield plane
 
 
 @pytest.fixture
-async def seen(lax: Connection) -> AsyncIterator[Observed]:
+async def seen(lax: ControlPlane) -> AsyncIterator[Observed]:
     namespace = f"test-{uuid.uuid4().hex[:8]}"
-    async with ApiClient(lax) as api:
+    async with ApiClient(load_connection(lax.kubeconfig)) as api:
         body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
         await api.create(NAMESPACES, None, body)
         for name in ("rayjobs.ray.io", "rayclusters.ray.io"):
@@ -48,11 +49,11 @@ async def accept_anything(api: ApiClient, crd: str) -> None:
 
 
 @pytest.fixture
-async def operator(lax: Connection, seen: Observed) -> AsyncIterator[Operator]:
+async def operator(lax: ControlPlane, seen: Observed) -> AsyncIterator[Operator]:
     async with (
         RayDashboards().serve() as dashboards,
         StandIns(seen.api, seen.namespace).at_work(),
-        Operator(lax, seen.namespace, dashboards) as operator,
+        Operator(load_connection(account_of_muster(lax)), seen.namespace, dashboards) as operator,
     ):
         yield operator
 

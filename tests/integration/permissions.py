@@ -1,0 +1,56 @@
+"""Muster's own account, with what `manifests/base` grants to it and nothing more.
+
+Tests of the operator's parts work as this account, so that a verb that the shipped ClusterRole lacks fails them.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Final
+
+import pytest
+import yaml
+
+from muster.kube.errors import ApiError, error_from_answer
+from tests.cluster.api_access import wait_until
+from tests.cluster.control_plane import ControlPlane
+
+MANIFESTS: Final = Path(__file__).parents[2] / "manifests" / "base"
+ACCOUNT: Final = "system:serviceaccount:muster-system:muster"
+"""The user name by which the API server knows the service account; a certificate may carry it too."""
+
+_RBAC: Final = "/apis/rbac.authorization.k8s.io/v1"
+
+
+def account_of_muster(plane: ControlPlane) -> Path:
+    """Put the shipped ClusterRole into force; return a kubeconfig of the account that it is bound to."""
+    for document in yaml.safe_load_all((MANIFESTS / "cluster-role.yaml").read_text()):
+        plane.api.apply(f"{_RBAC}/{document['kind'].lower()}s/{document['metadata']['name']}", document)
+    wait_until(lambda: _may_list_ray_jobs(plane), "the ClusterRole is in force", 20.0)
+    return plane.kubeconfig_for(ACCOUNT)
+
+
+def _may_list_ray_jobs(plane: ControlPlane) -> bool:
+    attributes = {"group": "ray.io", "resource": "rayjobs", "verb": "list"}
+    review = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SubjectAccessReview",
+        "spec": {"user": ACCOUNT, "resourceAttributes": attributes},
+    }
+    answer = plane.api.create("/apis/authorization.k8s.io/v1/subjectaccessreviews", review)
+    return bool(answer["status"].get("allowed"))
+
+
+def note_refusals(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Have every verb that Muster is refused noted in the list, also one that it does without in silence."""
+    refused: list[str] = []
+
+    def noting(status: int, payload: bytes, retry_after: str | None = None) -> ApiError:
+        error = error_from_answer(status, payload, retry_after)
+        if status == 403 and f"User {json.dumps(ACCOUNT)} cannot " in error.message:
+            refused.append(error.message)
+        return error
+
+    monkeypatch.setattr("muster.kube.transport.error_from_answer", noting)
+    return refused
