@@ -2,7 +2,8 @@
 
 `event` only puts the news on a bounded queue; `run` posts it. The same news about the same object is not said again,
 so a reconciler may call `event` at every pass. News that can't be posted is logged and dropped: an Event informs
-people, nothing depends on it.
+people, nothing depends on it. What was dropped counts as not said, so that a fact that still stands at the next pass is
+told then.
 """
 
 from __future__ import annotations
@@ -11,49 +12,28 @@ import asyncio
 import logging
 import random
 import socket
-from collections import OrderedDict, deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from muster.kube.client import ApiClient
 from muster.kube.errors import ApiError, ServerError, TooManyRequests, Unreachable
+from muster.kube.event_lanes import EventLanes
+from muster.kube.event_memory import EventMemory
+from muster.kube.news import EventType, News, ObjectReference
 from muster.kube.resource import EVENTS
 from muster.kube.transport import Sleep
 
+__all__ = ["EventRecorder", "EventType", "ObjectReference"]
+
 _log = logging.getLogger(__name__)
 
-EventType = Literal["Normal", "Warning"]
-
-_QUEUED_AT_MOST: Final = 1000
-_REMEMBERED_OBJECTS: Final = 10_000
-_REMEMBERED_PER_OBJECT: Final = 20
+_AT_ONCE: Final = 8
+"""Events being posted at the same time: enough for a large gang, and few beside what else the client does."""
 _LONGEST_NOTE: Final = 1024
 _LONGEST_NAME: Final = 200
 _TRIES: Final = 5
 _LONGEST_PAUSE: Final = 10.0
-
-
-@dataclass(frozen=True, slots=True)
-class ObjectReference:
-    """The object that an event is about."""
-
-    api_version: str
-    kind: str
-    namespace: str | None
-    name: str
-    uid: str
-
-
-@dataclass(frozen=True, slots=True)
-class _News:
-    regarding: ObjectReference
-    type: EventType
-    reason: str
-    message: str
-    action: str
-    change: str
 
 
 class EventRecorder:
@@ -78,8 +58,9 @@ class EventRecorder:
         self._clock = clock
         self._sleep = sleep
         self._suffix = suffix
-        self._queue: deque[tuple[_News, datetime]] = deque()
-        self._said: OrderedDict[str, dict[str, _News]] = OrderedDict()
+        self._queue = EventLanes()
+        self._memory = EventMemory(clock)
+        self._under_way = 0
         self._dropped = 0
         self._wake = asyncio.Event()
         self._idle = asyncio.Event()
@@ -94,50 +75,53 @@ class EventRecorder:
         action: str,
         *,
         change: str = "",
+        subject: str = "",
     ) -> None:
-        """Say what happened to an object, unless the last thing said of it with this reason and action is the same.
+        """Say what happened to an object, unless the last thing said of it on the same topic is the same.
 
-        `reason` and `action` are UpperCamelCase words; a `message` longer than 1024 bytes is cut. Where the same news
-        can be true a second time (suspended, resumed, suspended again), `change` tells the times apart: the object's
-        generation, a transition time.
+        The topic is `reason`, `action` (UpperCamelCase words both) and `subject`. A `message` longer than 1024 bytes is
+        cut. Where several such facts can stand side by side (two services whose names are taken), `subject` tells them
+        apart; where the same news can be true a second time (suspended, resumed, suspended again), `change` tells the
+        times apart: the object's generation, a transition time, the UID of what was made.
         """
-        news = _News(regarding, type, reason, message, action, change)
-        if not self._is_new(news):
+        news = News(regarding, type, reason, message, action, change, subject)
+        if not self._memory.learn(news):
             return
-        if len(self._queue) >= _QUEUED_AT_MOST:
+        dropped = self._queue.put((news, self._clock()))
+        if dropped is not None:
+            self._memory.forget(dropped)
             self._dropped += 1
-            return
-        self._queue.append((news, self._clock()))
         self._idle.clear()
         self._wake.set()
 
-    def _is_new(self, news: _News) -> bool:
-        """Remember the latest news of each topic (reason and action) of each object, within bounds."""
-        said = self._said.setdefault(news.regarding.uid or repr(news.regarding), {})
-        self._said.move_to_end(news.regarding.uid or repr(news.regarding))
-        topic = f"{news.reason}/{news.action}"
-        if said.get(topic) == news:
-            return False
-        said.pop(topic, None)
-        said[topic] = news
-        if len(said) > _REMEMBERED_PER_OBJECT:
-            del said[next(iter(said))]
-        if len(self._said) > _REMEMBERED_OBJECTS:
-            self._said.popitem(last=False)
-        return True
-
     async def run(self) -> None:
         """Post what is queued, until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            for _ in range(_AT_ONCE):
+                tasks.create_task(self._post_what_comes())
+
+    async def _post_what_comes(self) -> None:
         while True:
-            while self._queue:
-                await self._post(*self._queue[0])
-                self._queue.popleft()
-            if self._dropped:
-                _log.warning("%d events were dropped: the queue was full", self._dropped)
-                self._dropped = 0
+            while not self._queue:
+                self._rest()
+                self._wake.clear()
+                await self._wake.wait()
+            news, at = self._queue.take()
+            settled = False
+            self._under_way += 1
+            try:
+                settled = await self._post(news, at)
+            finally:
+                self._under_way -= 1
+                if not settled:
+                    self._memory.forget(news)
+
+    def _rest(self) -> None:
+        if self._dropped:
+            _log.warning("%d events were dropped: the queue was full", self._dropped)
+            self._dropped = 0
+        if not self._under_way:
             self._idle.set()
-            self._wake.clear()
-            await self._wake.wait()
 
     async def flush(self, deadline: float) -> bool:
         """Wait until all is posted, at most `deadline` seconds; says whether it is. `run` must be running."""
@@ -148,7 +132,8 @@ class EventRecorder:
             return False
         return True
 
-    async def _post(self, news: _News, at: datetime) -> None:
+    async def _post(self, news: News, at: datetime) -> bool:
+        """Whether the server has answered, be it with a refusal."""
         body = self._body(news, at)
         for attempt in range(_TRIES):
             try:
@@ -160,12 +145,13 @@ class EventRecorder:
             except ApiError as error:
                 if error.reason != "AlreadyExists":
                     _log.warning("event %s on %s %s: %s", news.reason, news.regarding.kind, news.regarding.name, error)
-                return
+                return True
             else:
-                return
+                return True
         _log.warning("event %s on %s %s was not posted", news.reason, news.regarding.kind, news.regarding.name)
+        return False
 
-    def _body(self, news: _News, at: datetime) -> dict[str, Any]:
+    def _body(self, news: News, at: datetime) -> dict[str, Any]:
         about = news.regarding
         reference = {
             "apiVersion": about.api_version,
