@@ -24,9 +24,9 @@ class Recorder:
 
     async def ensure(self, manifest: dict[str, Any], uid: str) -> tuple[Any, bool]:
         self.members = manifest["spec"]["minTaskMember"]
-        return SimpleNamespace(key="default/pg"), True
+        return SimpleNamespace(key="default/pg", metadata=SimpleNamespace(uid="pg")), True
 
-    def say(self, *_: object) -> None:
+    def say(self, *_: object, **__: object) -> None:
         """Say nothing."""
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muster.api.errors import FieldProblem
-from muster.controllers.primary import invalid_reason, managed_elsewhere, merge_patch
+from muster.controllers.primary import invalid_events, invalid_reason, managed_elsewhere, merge_patch
 
 JSON = st.recursive(
     st.booleans() | st.integers() | st.text(max_size=3) | st.lists(st.integers(), max_size=2),
@@ -74,3 +74,16 @@ def test_an_object_that_names_another_controller_is_left_alone(spec: Any, elsewh
 )
 def test_the_event_reason_says_which_part_is_wrong(path: str, reason: str) -> None:
     assert invalid_reason("RayJob", FieldProblem(path, "is wrong")) == reason
+
+
+def test_all_that_is_wrong_with_one_part_is_one_event() -> None:
+    problems = [
+        FieldProblem("spec.a", "bad"),
+        FieldProblem("metadata.name", "too long"),
+        FieldProblem("spec.b", "worse"),
+    ]
+    assert invalid_events("RayJob", problems) == [
+        ("InvalidRayJobSpec", "spec.a: bad; spec.b: worse"),
+        ("InvalidRayJobMetadata", "metadata.name: too long"),
+    ]
+    assert invalid_events("RayJob", []) == []

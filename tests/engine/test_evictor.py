@@ -25,7 +25,9 @@ class Ends:
         self.failed: list[str] = []
         self.events: list[tuple[str, str, str]] = []
 
-    def event(self, about: ObjectReference, kind: str, reason: str, message: str, action: str) -> None:
+    def event(
+        self, about: ObjectReference, kind: str, reason: str, message: str, action: str, *, change: str = ""
+    ) -> None:
         self.events.append((about.uid, reason, message))
 
 

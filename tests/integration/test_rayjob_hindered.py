@@ -9,7 +9,7 @@ import pytest
 
 from muster.controllers.clock import timestamp
 from muster.kube.config import Connection
-from muster.kube.resource import JOBS, PODS, RAYCLUSTERS, RAYJOBS, SERVICES
+from muster.kube.resource import JOBS, PODGROUPS, PODS, RAYCLUSTERS, RAYJOBS, SERVICES
 from tests.integration.observed import Observed
 from tests.integration.operators import Operator, eventually
 from tests.integration.ray_dashboard import RayDashboards
@@ -154,3 +154,49 @@ async def test_a_retry_does_not_wait_for_pods_that_only_carry_the_clusters_label
 
     await eventually(again, "the second attempt runs")
     assert "orphan" in await seen.names(PODS)
+
+
+async def looked_at(dashboards: RayDashboards, job_id: str, times: int) -> None:
+    run = dashboards.run_of(job_id)
+    goal = run.looks + times
+
+    async def often_enough() -> bool:
+        return run.looks >= goal
+
+    await eventually(often_enough, f"the job is looked at {times} times more")
+
+
+async def test_two_problems_that_stand_are_told_once_for_each_edit(
+    seen: Observed, operator: Operator, dashboards: RayDashboards
+) -> None:
+    status = await start(seen, submissionMode="HTTPMode")
+    for edit in ({"ttlSecondsAfterFinished": -5, "entrypointResources": "no json"}, {"ttlSecondsAfterFinished": -6}):
+        await seen.api.patch(RAYJOBS, seen.namespace, "demo", {"spec": edit})
+        await looked_at(dashboards, status["jobId"], 5)
+    notes = await seen.events("InvalidRayJobSpec")
+    assert len(notes) == 2
+    assert all("spec.ttlSecondsAfterFinished" in note and "spec.entrypointResources" in note for note in notes)
+
+
+async def test_two_names_that_others_have_are_told_once(
+    seen: Observed, operator: Operator, dashboards: RayDashboards
+) -> None:
+    service = {"metadata": {"name": "demo-head-svc"}, "spec": {"ports": [{"port": 80}], "clusterIP": "None"}}
+    await seen.api.create(SERVICES, seen.namespace, {"apiVersion": "v1", "kind": "Service", **service})
+    status = await start(seen, submissionMode="HTTPMode")
+    await seen.api.patch(PODGROUPS, seen.namespace, "ray-demo-pg", {"metadata": {"ownerReferences": None}})
+    await seen.event("NameTaken", "ray-demo-pg")
+    await looked_at(dashboards, status["jobId"], 5)
+    assert len(await seen.events("NameTaken")) == 2
+
+
+async def test_the_submitter_of_each_attempt_is_told_of(
+    seen: Observed, operator: Operator, dashboards: RayDashboards
+) -> None:
+    await seen.api.create(RAYJOBS, seen.namespace, ray_job("demo", "fail", backoffLimit=1))
+    await seen.job_state("demo", "Failed")
+
+    async def both() -> bool:
+        return len(await seen.events("CreatedRayJobSubmitter")) == 2
+
+    await eventually(both, "both submitters were told of")

@@ -28,8 +28,9 @@ class NotOurs(Exception):  # noqa: N818 - a state of affairs
 
     def __init__(self, resource: Resource, metadata: ObjectMeta) -> None:
         owner = controller_of(metadata)
+        self.name = f"{resource.kind} {metadata.name}"
         self.owner = f"{owner.kind} {owner.name} with UID {owner.uid}" if owner else "nobody that Muster knows"
-        super().__init__(f"{resource.kind} {metadata.name} exists already and belongs to {self.owner}")
+        super().__init__(f"{self.name} exists already and belongs to {self.owner}")
 
 
 def controller_of(metadata: ObjectMeta) -> OwnerReference | None:

@@ -99,14 +99,30 @@ class Context:
         self.queues = Children(client, QUEUES, Queue, informers.queues)
         self.ray_clusters = Children(client, RAYCLUSTERS, ObservedRayCluster, informers.ray_clusters)
 
-    def say(self, about: RayCluster | RayJob, kind: EventType, reason: str, message: str, action: str) -> None:
-        """Record an event about a custom resource."""
+    def say(
+        self,
+        about: RayCluster | RayJob,
+        kind: EventType,
+        reason: str,
+        message: str,
+        action: str,
+        *,
+        change: str | None = None,
+        subject: str = "",
+    ) -> None:
+        """Record an event about a custom resource; `change` and `subject` are explained at `EventRecorder.event`.
+
+        Without a `change` a fact is told once for each generation of the spec.
+        """
         meta = about.metadata
         definition = about.definition
         reference = ObjectReference(
             f"{definition.group}/{definition.version}", definition.kind, meta.namespace, meta.name, meta.uid
         )
-        self.recorder.event(reference, kind, reason, message, action)
+        generation = str(meta.generation)
+        self.recorder.event(
+            reference, kind, reason, message, action, change=generation if change is None else change, subject=subject
+        )
 
     def pods_labelled(self, namespace: str, ray_cluster: str) -> list[Pod]:
         """The pods that call themselves part of this cluster, whoever owns them."""

@@ -45,7 +45,9 @@ async def ensure_pod_group(context: Context, owner: Owner, manifest: Mapping[str
     """
     found, created = await context.pod_groups.ensure(manifest, owner.metadata.uid)
     if created:
-        context.say(owner, "Normal", "CreatedPodGroup", f"Created PodGroup {found.key}", "Create")
+        context.say(
+            owner, "Normal", "CreatedPodGroup", f"Created PodGroup {found.key}", "Create", change=found.metadata.uid
+        )
         return found
     change = desired_update(_as_json(found), manifest)
     return found if change is None else await context.pod_groups.patch(found, change)
@@ -72,13 +74,14 @@ async def ensure_queue(context: Context, owner: Owner) -> None:
         _say_missing(context, owner, name, "Muster is told not to create queues")
         return
     try:
-        await context.queues.create(queue(name))
+        created = await context.queues.create(queue(name))
     except AlreadyExists:
         return
     except Forbidden as refusal:
         _say_missing(context, owner, name, f"Muster may not create it ({refusal.message})")
         return
-    context.say(owner, "Normal", "CreatedQueue", f"Created Queue {name}, which did not exist", "Create")
+    message = f"Created Queue {name}, which did not exist"
+    context.say(owner, "Normal", "CreatedQueue", message, "Create", change=created.metadata.uid)
 
 
 def closed_queue(context: Context, owner: Owner) -> str | None:

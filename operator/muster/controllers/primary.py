@@ -47,9 +47,24 @@ def understand(context: Context, model: type[M], raw: Raw) -> M | None:
         kind = model.definition.kind
         meta = raw["metadata"]
         reference = ObjectReference(raw["apiVersion"], kind, meta.get("namespace"), meta["name"], meta["uid"])
-        for problem in malformed.problems:
-            context.recorder.event(reference, "Warning", invalid_reason(kind, problem), str(problem), "Validate")
+        generation = str(meta.get("generation"))
+        for reason, message in invalid_events(kind, malformed.problems):
+            context.recorder.event(reference, "Warning", reason, message, "Validate", change=generation)
         return None
+
+
+def say_invalid(context: Context, about: RayCluster | RayJob, problems: Iterable[FieldProblem]) -> None:
+    """Tell the object's user what is wrong with it."""
+    for reason, message in invalid_events(about.definition.kind, problems):
+        context.say(about, "Warning", reason, message, "Validate")
+
+
+def invalid_events(kind: str, problems: Iterable[FieldProblem]) -> list[tuple[str, str]]:
+    """Reason and message of the events for these problems: one a reason, since all stand at the same time."""
+    by_reason: dict[str, list[FieldProblem]] = {}
+    for problem in problems:
+        by_reason.setdefault(invalid_reason(kind, problem), []).append(problem)
+    return [(reason, in_words(some)) for reason, some in by_reason.items()]
 
 
 def invalid_reason(kind: str, problem: FieldProblem) -> str:

@@ -97,7 +97,8 @@ class Evictor:
         self._recorder.event(pod_reference(eviction), "Warning", "Evict", explanation(eviction), "Evicting")
         group = self._pod_group(eviction.job)
         if group is not None:
-            self._recorder.event(group, "Normal", "Evict", f"{eviction.pod}: {explanation(eviction)}", "Evicting")
+            message = f"{eviction.pod}: {explanation(eviction)}"
+            self._recorder.event(group, "Normal", "Evict", message, "Evicting", change=eviction.task_uid)
 
     def _hand_back(self, eviction: Eviction, complaint: str) -> None:
         self._open -= 1

@@ -45,12 +45,16 @@ class PodsOutcome:
     failure: ReplicaFailure | None = None
     error: Exception | None = None
     look_again: list[float] = field(default_factory=list)
+    _reasons: set[str] = field(default_factory=set)
 
-    def failed(self, reason: str, error: Exception) -> None:
-        """Keep the first failure: it is the one that users should see."""
+    def failed(self, reason: str, error: Exception) -> bool:
+        """Keep the first failure, the one that users should see; whether it is the first for this reason."""
         if self.failure is None:
             self.failure = ReplicaFailure(reason, str(error))
             self.error = error
+        known = reason in self._reasons
+        self._reasons.add(reason)
+        return not known
 
 
 class ClusterPods:
@@ -142,8 +146,8 @@ class ClusterPods:
         except ApiError as error:
             if deletion.unchanged and isinstance(error, Conflict):
                 return  # the change comes as an event, and is looked at then
-            self._say("Warning", f"FailedToDelete{role}Pod", f"Failed deleting pod {pod.key}: {error}", "Delete")
-            self._outcome.failed(f"FailedDelete{role}Pod", error)
+            if self._outcome.failed(f"FailedDelete{role}Pod", error):
+                self._say("Warning", f"FailedToDelete{role}Pod", f"Failed deleting pod {pod.key}: {error}", "Delete")
             return
         if deleted:
             self._say("Normal", f"Deleted{role}Pod", f"Deleted {role.lower()} Pod {pod.key}: {deletion.why}", "Delete")
@@ -160,10 +164,9 @@ class ClusterPods:
         try:
             await self._create_or_find(manifest)
         except (ApiError, QuantityError) as error:
-            self._say(
-                "Warning", f"FailedToCreate{role}Pod", f"Failed to create {role.lower()} Pod {key}: {error}", "Create"
-            )
-            self._outcome.failed(f"FailedCreate{role}Pod", error)
+            if self._outcome.failed(f"FailedCreate{role}Pod", error):
+                message = f"Failed to create {role.lower()} Pod {key}: {error}"
+                self._say("Warning", f"FailedToCreate{role}Pod", message, "Create")
             return
         self._say("Normal", f"Created{role}Pod", f"Created {role.lower()} Pod {key}", "Create")
         self._tell_why_ungated(manifest, role)
@@ -185,7 +188,8 @@ class ClusterPods:
         why = self._gang.why_ungated(template) if self._gang is not None else None
         if why is not None and self._gang is not None and self._gang.gate is not None:
             message = f"{role} pods are not held back until the whole gang has a place: {why}"
-            self._say("Warning", "NotGangScheduled", message, f"Create{role}")
+            group = manifest["metadata"]["labels"][labels.GROUP]
+            self._say("Warning", "NotGangScheduled", message, f"Create{role}", subject=group)
 
-    def _say(self, kind: Any, reason: str, message: str, action: str) -> None:
-        self._context.say(self._cluster, kind, reason, message, action)
+    def _say(self, kind: Any, reason: str, message: str, action: str, subject: str = "") -> None:
+        self._context.say(self._cluster, kind, reason, message, action, subject=subject)

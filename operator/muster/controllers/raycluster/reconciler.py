@@ -15,9 +15,9 @@ from muster.controllers.gang import QUEUE_CLOSED, closed_queue, membership
 from muster.controllers.primary import (
     Raw,
     being_deleted,
-    invalid_reason,
     managed_elsewhere,
     read,
+    say_invalid,
     understand,
 )
 from muster.controllers.raycluster.gang import ensure_gang, has_own_pod_group
@@ -63,9 +63,7 @@ class RayClusterReconciler:
     async def _reconcile(self, key: str, raw: Raw, cluster: RayCluster) -> Requeue | None:
         problems = validate_ray_cluster(cluster) or await self._refused_templates(cluster)
         if problems:
-            for problem in problems:
-                reason = invalid_reason("RayCluster", problem)
-                self._context.say(cluster, "Warning", reason, str(problem), "Validate")
+            say_invalid(self._context, cluster, problems)
             await report_refusal(self._context, raw, problems)
             return None
         pods = not_stuck(self._context.pods.owned_by(cluster.metadata.uid), self._context.clock.now())
@@ -104,7 +102,7 @@ class RayClusterReconciler:
                 return None
             await ensure_services(self._context, cluster)
         except NotOurs as conflict:
-            self._context.say(cluster, "Warning", "NameTaken", str(conflict), "Create")
+            self._context.say(cluster, "Warning", "NameTaken", str(conflict), "Create", subject=conflict.name)
             await report(self._context, raw, cluster, ReplicaFailure("FailedCreateHeadPod", str(conflict)))
             return Requeue(_NOT_OURS_SECONDS)
         except (Invalid, Forbidden) as refusal:

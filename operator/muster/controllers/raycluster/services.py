@@ -30,9 +30,16 @@ def observed_head_service(context: Context, cluster: RayCluster) -> Service | No
 async def _ensure(context: Context, cluster: RayCluster, manifest: Mapping[str, Any]) -> None:
     key = f"{manifest['metadata']['namespace']}/{manifest['metadata']['name']}"
     try:
-        _, created = await context.services.ensure(manifest, cluster.metadata.uid)
+        found, created = await context.services.ensure(manifest, cluster.metadata.uid)
     except ApiError as error:
-        context.say(cluster, "Warning", "FailedToCreateService", f"Failed to create Service {key}: {error}", "Create")
+        context.say(
+            cluster,
+            "Warning",
+            "FailedToCreateService",
+            f"Failed to create Service {key}: {error}",
+            "Create",
+            subject=key,
+        )
         raise
     if created:
-        context.say(cluster, "Normal", "CreatedService", f"Created service {key}", "Create")
+        context.say(cluster, "Normal", "CreatedService", f"Created service {key}", "Create", change=found.metadata.uid)

@@ -25,16 +25,21 @@ async def give_everything_back(context: Context, cluster: RayCluster) -> tuple[R
     if has_own_pod_group(cluster):
         await release_pod_group(context, cluster)
     pods = [pod for pod in context.pods.owned_by(cluster.metadata.uid) if not is_terminating(pod)]
-    failures = [error for error in await asyncio.gather(*(_delete(context, cluster, pod) for pod in pods)) if error]
-    return (ReplicaFailure("FailedDeleteAllPods", str(failures[0])), failures[0]) if failures else None
+    tried = await asyncio.gather(*(_delete(context, cluster, pod) for pod in pods))
+    failures = [(pod, error) for pod, error in zip(pods, tried, strict=True) if error is not None]
+    if not failures:
+        return None
+    # One stands for all: the others fail for the same reason, at each try.
+    pod, error = failures[0]
+    message = f"Failed to delete Pod {pod.key} due to suspension: {error}"
+    context.say(cluster, "Warning", "FailedToDeletePod", message, "Delete")
+    return ReplicaFailure("FailedDeleteAllPods", str(error)), error
 
 
 async def _delete(context: Context, cluster: RayCluster, pod: Pod) -> ApiError | None:
     try:
         deleted = await context.pods.delete(pod)
     except ApiError as error:
-        message = f"Failed to delete Pod {pod.key} due to suspension: {error}"
-        context.say(cluster, "Warning", "FailedToDeletePod", message, "Delete")
         return error
     if deleted:
         context.say(cluster, "Normal", "DeletedPod", f"Deleted Pod {pod.key} due to suspension", "Delete")

@@ -62,7 +62,7 @@ async def ensure(look: Look) -> ObservedRayCluster:
     wanted["metadata"]["annotations"][labels.SPEC_HASH] = content_hash(wanted["spec"])
     found, created = await look.context.ray_clusters.ensure(wanted, look.job.metadata.uid)
     if created:
-        look.say("Normal", "CreatedRayCluster", f"Created RayCluster {found.key}", "Create")
+        look.say("Normal", "CreatedRayCluster", f"Created RayCluster {found.key}", "Create", change=found.metadata.uid)
     return found
 
 
@@ -71,7 +71,7 @@ async def update(look: Look, cluster: ObservedRayCluster) -> ObservedRayCluster:
     spec = manifest(look.job, cluster.metadata.name)["spec"]
     updated = await look.context.ray_clusters.replace_spec(cluster, spec, {labels.SPEC_HASH: content_hash(spec)})
     message = f"RayCluster {updated.key} has got the changed spec.rayClusterSpec"
-    look.say("Normal", "UpdatedRayCluster", message, "Update")
+    look.say("Normal", "UpdatedRayCluster", message, "Update", change=updated.metadata.resource_version)
     return updated
 
 

@@ -12,7 +12,8 @@ async def ensure_head_service(look: Look, cluster: RayCluster) -> None:
     manifest = ray_job_head_service(look.job, cluster)
     found, created = await look.context.services.ensure(manifest, look.job.metadata.uid)
     if created:
-        look.say("Normal", "CreatedService", f"Created service {found.key}", "Create")
+        look.say("Normal", "CreatedService", f"Created service {found.key}", "Create", change=found.metadata.uid)
     elif found.spec.selector != manifest["spec"]["selector"]:
-        await look.context.services.patch(found, {"spec": {"selector": manifest["spec"]["selector"]}})
-        look.say("Normal", "UpdatedService", f"Service {found.key} leads to {cluster.metadata.name} now", "Update")
+        patched = await look.context.services.patch(found, {"spec": {"selector": manifest["spec"]["selector"]}})
+        message = f"Service {found.key} leads to {cluster.metadata.name} now"
+        look.say("Normal", "UpdatedService", message, "Update", change=patched.metadata.resource_version)

@@ -65,14 +65,25 @@ class Look:
         if raw is not self.raw:
             self.raw, self.job = raw, RayJob.parse(raw)
 
-    def say(self, kind: EventType, reason: str, message: str, action: str) -> None:
-        """Record an event about the job."""
-        self.context.say(self.job, kind, reason, message, action)
+    def say(
+        self,
+        kind: EventType,
+        reason: str,
+        message: str,
+        action: str,
+        *,
+        change: str | None = None,
+        subject: str = "",
+    ) -> None:
+        """Record an event about the job; without a `change` a fact is told once for each attempt and generation."""
+        if change is None:
+            change = f"{self.job.metadata.generation} {self.status.start_time or ''}"
+        self.context.say(self.job, kind, reason, message, action, change=change, subject=subject)
 
-    def say_refused(self, refusal: ApiError) -> str:
+    def say_refused(self, refusal: ApiError, subject: str = "") -> str:
         """Tell that the API server will not take an object that the job needs; return the words."""
         message = f"The API server refuses what the RayJob needs: {refusal.message}"
-        self.say("Warning", "FailedToReconcile", message, "Reconcile")
+        self.say("Warning", "FailedToReconcile", message, "Reconcile", subject=subject)
         return message
 
     def stamp(self) -> str:

@@ -13,7 +13,7 @@ from muster.api.rayjob import JobDeploymentStatus as State
 from muster.api.rayjob import RayJob
 from muster.controllers.children import NotOurs
 from muster.controllers.context import Context
-from muster.controllers.primary import being_deleted, invalid_reason, managed_elsewhere, read, understand
+from muster.controllers.primary import being_deleted, managed_elsewhere, read, say_invalid, understand
 from muster.controllers.rayjob.finalizer import let_go
 from muster.controllers.rayjob.finished import clean_up
 from muster.controllers.rayjob.initializing import initialize
@@ -92,13 +92,12 @@ class RayJobReconciler:
 
 
 def _tell(look: Look) -> None:
-    for problem in look.problems:
-        look.say("Warning", invalid_reason("RayJob", problem), str(problem), "Validate")
+    say_invalid(look.context, look.job, look.problems)
 
 
 async def _wait_for_name(look: Look, conflict: NotOurs) -> Requeue:
     """Something of a former RayJob of this name may still be on its way out: then this ends by itself."""
-    look.say("Warning", "NameTaken", str(conflict), "Create")
+    look.say("Warning", "NameTaken", str(conflict), "Create", subject=conflict.name)
     if look.state == State.INITIALIZING:  # later the message is Ray's, or says how the job ended
         await look.write(message=str(conflict))
     return Requeue(_NAME_TAKEN_SECONDS)

@@ -78,18 +78,18 @@ async def _look_after(look: Look, cluster: ObservedRayCluster) -> None:
 async def _keep_up(look: Look, cluster: RayCluster, submitter: Submitter) -> None:
     """Keep gang and service as they should be. A bad edit of the spec changes nothing that has been begun."""
     if not look.problems:
-        await _in_passing(look, keep_gang(look, cluster, submitter_to_come=not submitter.ended))
-    await _in_passing(look, ensure_head_service(look, cluster))
+        await _in_passing(look, "gang", keep_gang(look, cluster, submitter_to_come=not submitter.ended))
+    await _in_passing(look, "head service", ensure_head_service(look, cluster))
 
 
-async def _in_passing(look: Look, work: Awaitable[None]) -> None:
+async def _in_passing(look: Look, subject: str, work: Awaitable[None]) -> None:
     """Do what serves the job; that it is refused is told, and keeps nobody from seeing how the job ends."""
     try:
         await work
     except NotOurs as conflict:
-        look.say("Warning", "NameTaken", str(conflict), "Create")
+        look.say("Warning", "NameTaken", str(conflict), "Create", subject=conflict.name)
     except (Invalid, Forbidden) as refusal:
-        look.say_refused(refusal)
+        look.say_refused(refusal, subject)
 
 
 async def _ask(look: Look, ray: RayJobsClient) -> JobInfo | Missing | Silent:

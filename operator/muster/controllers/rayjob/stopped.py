@@ -7,7 +7,7 @@ from typing import Any
 
 from muster.api.errors import FieldProblem
 from muster.api.rayjob import JobDeploymentStatus, JobFailedReason
-from muster.controllers.primary import in_words, invalid_reason
+from muster.controllers.primary import in_words, say_invalid
 from muster.controllers.rayjob.look import Look
 from muster.controllers.rayjob.teardown import tear_down
 from muster.controllers.runner import Requeue
@@ -50,8 +50,7 @@ async def retry(look: Look) -> Requeue | None:
 
 async def refuse(look: Look, problems: Sequence[FieldProblem]) -> Requeue | None:
     """Say what is wrong with the spec and hold nothing for it: what an earlier spec has led to is taken down."""
-    for problem in problems:
-        look.say("Warning", invalid_reason("RayJob", problem), str(problem), "Validate")
+    say_invalid(look.context, look.job, problems)
     refused = {
         "job_deployment_status": JobDeploymentStatus.VALIDATION_FAILED.value,
         "reason": JobFailedReason.VALIDATION_FAILED.value,

@@ -80,7 +80,13 @@ async def ensure_submitter(look: Look, dashboard_address: str) -> None:
         look.say("Warning", "FailedToCreateRayJobSubmitter", message, "Create")
         raise
     if created:
-        look.say("Normal", "CreatedRayJobSubmitter", f"Created Kubernetes Job {found.key}", "Create")
+        look.say(
+            "Normal",
+            "CreatedRayJobSubmitter",
+            f"Created Kubernetes Job {found.key}",
+            "Create",
+            change=found.metadata.uid,
+        )
 
 
 async def delete_submitter(look: Look) -> bool:
@@ -91,5 +97,11 @@ async def delete_submitter(look: Look) -> bool:
     if found is None or not controlled_by(found.metadata, meta.uid):
         return True
     if found.metadata.deletion_timestamp is None and await jobs.delete(found, propagation="Background"):
-        look.say("Normal", "DeletedRayJobSubmitter", f"Deleted Kubernetes Job {found.key}", "Delete")
+        look.say(
+            "Normal",
+            "DeletedRayJobSubmitter",
+            f"Deleted Kubernetes Job {found.key}",
+            "Delete",
+            change=found.metadata.uid,
+        )
     return jobs.get(meta.namespace, name) is None

@@ -51,7 +51,9 @@ async def delete_cluster(look: Look) -> bool:
         return True
     clusters = look.context.ray_clusters
     if cluster.metadata.deletion_timestamp is None and await clusters.delete(cluster, propagation="Background"):
-        look.say("Normal", "DeletedRayCluster", f"Deleted RayCluster {cluster.key}", "Delete")
+        look.say(
+            "Normal", "DeletedRayCluster", f"Deleted RayCluster {cluster.key}", "Delete", change=cluster.metadata.uid
+        )
     return clusters.get(cluster.metadata.namespace, cluster.metadata.name) is None
 
 
