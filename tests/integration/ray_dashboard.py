@@ -63,6 +63,8 @@ class RayDashboards:
         """By head service and submission id."""
         self.submissions: list[tuple[str, str]] = []
         self.stops: list[str] = []
+        self.asked: set[str | None] = set()
+        """The addresses of the head pods that Muster has turned to."""
         self.down = False
         self.takes_jobs = True
         self.port = 0
@@ -73,6 +75,7 @@ class RayDashboards:
 
     def connect(self, dashboard: Dashboard) -> RayJobsClient:
         """A client for it."""
+        self.asked.add(dashboard.head_ip)
         return RayJobsClient(f"http://{self.address(dashboard)}", timeout=2.0)
 
     def run_of(self, submission_id: str) -> RayJobRun:

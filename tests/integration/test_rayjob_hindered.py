@@ -200,3 +200,34 @@ async def test_the_submitter_of_each_attempt_is_told_of(
         return len(await seen.events("CreatedRayJobSubmitter")) == 2
 
     await eventually(both, "both submitters were told of")
+
+
+async def test_muster_asks_the_head_pod_wherever_its_users_have_its_service_lead(
+    seen: Observed, operator: Operator, dashboards: RayDashboards
+) -> None:
+    status = await start(seen, submissionMode="HTTPMode")
+    away = {"type": "ExternalName", "externalName": "other-head-svc.other.svc.cluster.local"}
+    name = f"{status['rayClusterName']}-head-svc"
+    await seen.api.patch(SERVICES, seen.namespace, name, {"spec": away})
+    await looked_at(dashboards, status["jobId"], 5)
+    assert dashboards.asked == {"10.0.0.1"}
+
+
+async def test_a_job_of_another_cluster_that_the_status_is_made_to_name_is_not_stopped(
+    seen: Observed, operator: Operator, dashboards: RayDashboards
+) -> None:
+    status = await start(seen, submissionMode="HTTPMode")
+    await seen.api.create(RAYJOBS, seen.namespace, ray_job("evil", "run", jobId=status["jobId"]))
+    await seen.job_state("evil", "Running")
+    await operator.kill()
+    # The other's job id is that of the own spec; the other's cluster is slipped into the status.
+    forged = {"status": {"rayClusterName": status["rayClusterName"]}}
+    await seen.api.patch(RAYJOBS, seen.namespace, "evil", forged, subresource="status")
+    await seen.api.delete(RAYJOBS, seen.namespace, "evil")
+    await operator.start()
+
+    async def is_gone() -> bool:
+        return await seen.get(RAYJOBS, "evil") is None
+
+    await eventually(is_gone, "the RayJob is gone")
+    assert dashboards.stops == []

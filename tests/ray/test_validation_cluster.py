@@ -49,6 +49,7 @@ def test_a_common_cluster_is_fine() -> None:
         [(["metadata", "labels"], {"volcano.sh/network-topology-highest-tier-allowed": "2"})],
         [(["metadata", "annotations"], {"ray.io/ft-enabled": "false"})],
         [([*HEAD, "headService"], {"metadata": {"name": "mine"}, "spec": {"ports": [{"port": 1}]}})],
+        [([*HEAD, "headService"], {"spec": {"type": "NodePort", "externalName": "", "externalIPs": None}})],
     ],
 )
 def test_what_users_of_kuberay_write_is_fine(fields: list[tuple[Path, object]]) -> None:
@@ -325,6 +326,18 @@ def test_what_this_version_does_not_have_is_said_so(fields: list[tuple[Path, obj
         (
             [([*HEAD, "headService"], {"spec": {"ports": "all"}})],
             "spec.headGroupSpec.headService.spec.ports: must be a list",
+        ),
+        (
+            [([*HEAD, "headService"], {"spec": {"type": "ExternalName"}})],
+            'spec.headGroupSpec.headService.spec.type: must be ClusterIP, NodePort or LoadBalancer, not "ExternalName"',
+        ),
+        (
+            [([*HEAD, "headService"], {"spec": {"externalName": "other-head-svc.other.svc.cluster.local"}})],
+            "spec.headGroupSpec.headService.spec.externalName: is not allowed",
+        ),
+        (
+            [([*HEAD, "headService"], {"spec": {"externalIPs": ["10.96.0.1"]}})],
+            "spec.headGroupSpec.headService.spec.externalIPs: is not allowed",
         ),
         (
             [([*HEAD, "headService"], {"metadata": {"name": "My_Service"}})],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pydantic import Field
+
 from muster.api.metadata import ObjectMeta
 from muster.api.model import Model
 
@@ -14,9 +16,11 @@ class ServicePort(Model):
 
 
 class ServiceSpec(Model):
-    """Type, ports and selector."""
+    """Type, ports and selector, and where else it may lead."""
 
     type: str | None = None
+    external_name: str | None = None
+    external_ips: list[str] | None = Field(default=None, alias="externalIPs")
     ports: list[ServicePort] | None = None
     selector: dict[str, str] | None = None
 

@@ -9,7 +9,7 @@ from random import Random
 from muster.controllers.clock import Clock
 from muster.controllers.context import Context, ControllerInformers, ControllerOptions, ObservedRayCluster
 from muster.controllers.custom_resources import CustomResourceWatch, Enqueue
-from muster.controllers.dashboard import DashboardResolver, ServiceDashboards
+from muster.controllers.dashboard import DashboardResolver, PodDashboards
 from muster.controllers.queue import QueueReconciler
 from muster.controllers.raycluster import RayClusterReconciler
 from muster.controllers.rayjob import RayJobReconciler
@@ -48,7 +48,7 @@ class Controllers:
         random: Random | None = None,
     ) -> None:
         self._informers = informers
-        ways = dashboards or ServiceDashboards(options.pods.cluster_domain)
+        ways = dashboards or PodDashboards(options.pods.cluster_domain)
         self._context = Context(client, informers, recorder, options, ways, clock, random)
         clock = self._context.clock
         self.ray_jobs = WorkQueue(clock=clock)

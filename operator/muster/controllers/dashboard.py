@@ -1,7 +1,11 @@
 """Where a controller finds the dashboard of a Ray head.
 
-Inside the cluster, the head service's name is enough. An operator that runs outside needs another way (a pod's address,
-the API server's proxy), so the way is passed in.
+What users write does not say whom the operator talks to. A head service is its user's: made into an ExternalName, or
+left without a selector, its name leads wherever the user likes, also to the head of another tenant behind a
+NetworkPolicy that lets in only the operator. So Muster itself goes to the address that the head pod's kubelet reports;
+the service's name is for users and for the submitter, which runs in their namespace.
+
+An operator that runs outside of the cluster needs another way (the API server's proxy), so the way is passed in.
 """
 
 from __future__ import annotations
@@ -9,18 +13,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from muster.ray.jobs_api import RayJobsClient
+from muster.ray.jobs_api import DashboardUnreachable, RayJobsClient
 from muster.ray.names import service_fqdn
 from muster.ray.ray_node import DASHBOARD_PORT
 
 
 @dataclass(frozen=True, slots=True)
 class Dashboard:
-    """The dashboard of one cluster: its head service, and the port there."""
+    """The dashboard of one cluster: its head service, the port, and the address of its head pod if that has one."""
 
     namespace: str
     service: str
     port: int = DASHBOARD_PORT
+    head_ip: str | None = None
 
 
 class DashboardResolver(Protocol):
@@ -31,12 +36,12 @@ class DashboardResolver(Protocol):
         ...
 
     def connect(self, dashboard: Dashboard) -> RayJobsClient:
-        """A client for it, to be used as an async context manager."""
+        """A client for it, to be used as an async context manager. Raises DashboardUnreachable."""
         ...
 
 
-class ServiceDashboards:
-    """The way from inside the cluster: the head service's DNS name. `timeout` is in seconds, for each call."""
+class PodDashboards:
+    """The way from inside the cluster. `timeout` is in seconds, for each call."""
 
     def __init__(self, cluster_domain: str = "cluster.local", timeout: float = 5.0) -> None:
         self._cluster_domain = cluster_domain
@@ -47,5 +52,9 @@ class ServiceDashboards:
         return f"{service_fqdn(dashboard.service, dashboard.namespace, self._cluster_domain)}:{dashboard.port}"
 
     def connect(self, dashboard: Dashboard) -> RayJobsClient:
-        """A client that talks plain HTTP to the service."""
-        return RayJobsClient(f"http://{self.address(dashboard)}", timeout=self._timeout)
+        """A client that talks plain HTTP to the head pod, in the name of the service: a mesh knows it by that."""
+        if dashboard.head_ip is None:
+            raise DashboardUnreachable("the head pod has no address")
+        host = f"[{dashboard.head_ip}]" if ":" in dashboard.head_ip else dashboard.head_ip
+        headers = {"Host": self.address(dashboard)}
+        return RayJobsClient(f"http://{host}:{dashboard.port}", timeout=self._timeout, headers=headers)

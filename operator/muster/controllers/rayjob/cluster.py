@@ -13,6 +13,7 @@ from muster.controllers.dashboard import Dashboard
 from muster.controllers.rayjob.look import Look
 from muster.ray import labels, names
 from muster.ray.owner import owner_reference
+from muster.ray.pod_health import is_head, is_terminating
 from muster.ray.services import dashboard_port, head_ports
 from muster.ray.template_hash import content_hash
 from muster.ray.validation import validate_ray_cluster
@@ -126,7 +127,16 @@ def status_copy(cluster: ObservedRayCluster) -> RayClusterStatus | None:
         return None
 
 
-def dashboard(cluster: RayCluster) -> Dashboard:
+def dashboard(look: Look, cluster: RayCluster) -> Dashboard:
     """Where the cluster's dashboard is."""
-    service = names.head_service(cluster.metadata.name, cluster.spec.head_group_spec.head_service)
-    return Dashboard(cluster.metadata.namespace, service, dashboard_port(head_ports(cluster)))
+    meta = cluster.metadata
+    service = names.head_service(meta.name, cluster.spec.head_group_spec.head_service)
+    return Dashboard(meta.namespace, service, dashboard_port(head_ports(cluster)), _head_ip(look, cluster))
+
+
+def _head_ip(look: Look, cluster: RayCluster) -> str | None:
+    """The address of the cluster's head pod; a pod that is on its way out counts while there is no other."""
+    meta = cluster.metadata
+    labelled = look.context.pods_labelled(meta.namespace, meta.name)
+    heads = [pod for pod in labelled if is_head(pod) and controlled_by(pod.metadata, meta.uid)]
+    return next((pod.status.pod_ip for pod in sorted(heads, key=is_terminating) if pod.status.pod_ip), None)

@@ -71,7 +71,7 @@ async def _queue_is_closed(look: Look) -> bool:
 
 async def _submit(look: Look, cluster: ObservedRayCluster) -> None:
     """The cluster is ready: from here on a Ray job may run."""
-    address = look.context.dashboards.address(job_cluster.dashboard(job_cluster.model(look, cluster)))
+    address = look.context.dashboards.address(job_cluster.dashboard(look, job_cluster.model(look, cluster)))
     await hold_finalizer(look)
     if look.job.spec.mode == SubmissionMode.K8S_JOB:
         try:

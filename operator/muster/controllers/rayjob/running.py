@@ -20,7 +20,7 @@ from muster.controllers.rayjob.gang import keep_gang
 from muster.controllers.rayjob.head_service import ensure_head_service
 from muster.controllers.rayjob.look import Look
 from muster.controllers.rayjob.submitter import Submitter, ensure_submitter, observe
-from muster.controllers.rayjob.verdict import Complete, Fail, Missing, Sight, Silent, Stay, Submit, judge
+from muster.controllers.rayjob.verdict import Complete, Decision, Fail, Missing, Sight, Silent, Stay, Submit, judge
 from muster.controllers.runner import Requeue
 from muster.kube.errors import Forbidden, Invalid
 from muster.ray.job_info import JobInfo
@@ -59,13 +59,23 @@ async def _look_after(look: Look, cluster: ObservedRayCluster) -> None:
     model = job_cluster.model(look, cluster)
     submitter = observe(look)
     await _keep_up(look, model, submitter)
-    dashboard = job_cluster.dashboard(model)
-    async with look.context.dashboards.connect(dashboard) as ray:
-        answer = None if look.ray_status.terminal else await _ask(look, ray)
-        decision = judge(_sight(look, answer, submitter))
+    if look.ray_status.terminal:
+        await _carry_out(look, cluster, judge(_sight(look, None, submitter)))
+        return
+    try:
+        client = look.context.dashboards.connect(job_cluster.dashboard(look, model))
+    except RayApiError as error:
+        await _carry_out(look, cluster, judge(_sight(look, Silent(str(error)), submitter)))
+        return
+    async with client as ray:
+        decision = judge(_sight(look, await _ask(look, ray), submitter))
         if isinstance(decision, Submit):
             await _hand_over(look, ray)
             return
+    await _carry_out(look, cluster, decision)
+
+
+async def _carry_out(look: Look, cluster: ObservedRayCluster, decision: Decision) -> None:
     match decision:
         case Fail(reason, message, changes):
             await fail(look, reason, message, **changes)

@@ -28,10 +28,11 @@ class Stop(Enum):
 async def stop_ray_job(look: Look) -> Stop | JobStatus:
     """Ask Ray once to stop the job; the job's final status when it has one already. Never raises for Ray's sake."""
     cluster = await job_cluster.find(look)
-    if cluster is None or not look.status.job_id:
+    # Users may write the status: a cluster that it names is not the job's for that.
+    if cluster is None or not job_cluster.is_the_jobs(look, cluster) or not look.status.job_id:
         return Stop.GONE
     try:
-        dashboard = job_cluster.dashboard(job_cluster.model(look, cluster))
+        dashboard = job_cluster.dashboard(look, job_cluster.model(look, cluster))
         async with look.context.dashboards.connect(dashboard) as ray:
             info = await ray.get(look.status.job_id)
             if info.status.terminal:

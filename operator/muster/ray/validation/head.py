@@ -12,14 +12,14 @@ _SERVICE_TYPES = ("", "ClusterIP", "NodePort", "LoadBalancer")
 
 def service_type(view: ClusterView) -> Problems:
     """The head service has a type that a service with pods behind it can have."""
-    kind = view.spec.head_group_spec.service_type
-    if kind is not None and kind not in _SERVICE_TYPES:
-        path = f"{view.head.path}.serviceType"
-        yield FieldProblem(path, f'must be ClusterIP, NodePort or LoadBalancer, not "{kind}"')
+    yield from _type_problems(view.spec.head_group_spec.service_type, f"{view.head.path}.serviceType")
 
 
 def user_service(view: ClusterView) -> Problems:
-    """A head service that the user wrote has the right types and a possible name."""
+    """A head service that the user wrote has the right types and a possible name, and leads to the head pod alone.
+
+    Muster makes it with rights that the user may not have, so it takes no traffic of others and leads to nobody else.
+    """
     written = view.spec.head_group_spec.head_service
     if written is None:
         return
@@ -34,6 +34,17 @@ def user_service(view: ClusterView) -> Problems:
     if name and not names.is_dns_1035_label(name):
         text = f'"{name}" can\'t name a Service; use up to 63 lower case letters, digits and "-", a letter first'
         yield FieldProblem(f"{path}.metadata.name", text)
+    if service.spec is None:
+        return
+    yield from _type_problems(service.spec.type, f"{path}.spec.type")
+    for field, value in (("externalName", service.spec.external_name), ("externalIPs", service.spec.external_ips)):
+        if value:
+            yield FieldProblem(f"{path}.spec.{field}", "is not allowed: the service leads to the head pod; remove it")
+
+
+def _type_problems(kind: str | None, path: str) -> Problems:
+    if kind is not None and kind not in _SERVICE_TYPES:
+        yield FieldProblem(path, f'must be ClusterIP, NodePort or LoadBalancer, not "{kind}"')
 
 
 def upgrade_strategy(view: ClusterView) -> Problems:
