@@ -99,6 +99,7 @@ class Options:
     gang_repair_timeout: float
     admission_timeout: float
     starvation_timeout: float
+    create_queues: bool = True
 
 
 async def operate(options: Options) -> int:
@@ -250,11 +251,7 @@ class Operator:
         image = self._options.submitter_image or (own_pod.image if own_pod else None)
         if image is None:
             raise ConnectionConfigError("outside a pod, --submitter-image has to name Muster's image")
-        options = ControllerOptions(
-            submitter_image=image,
-            scheduler_name=self._options.scheduler_names[0],
-            pods=PodOptions(cluster_domain=self._options.cluster_domain),
-        )
+        options = controller_options(self._options, image)
         return Controllers(self._client, informers, self._recorder, options, connection=self._connection)
 
     async def _own_pod(self) -> OwnPod | None:
@@ -264,6 +261,16 @@ class Operator:
         meta = pod["metadata"]
         reference = ObjectReference("v1", "Pod", meta["namespace"], meta["name"], meta["uid"])
         return OwnPod(own_image(pod), reference)
+
+
+def controller_options(options: Options, submitter_image: str) -> ControllerOptions:
+    """What the controllers need to know of what was asked for."""
+    return ControllerOptions(
+        submitter_image=submitter_image,
+        scheduler_name=options.scheduler_names[0],
+        create_queues=options.create_queues,
+        pods=PodOptions(cluster_domain=options.cluster_domain),
+    )
 
 
 def own_image(pod: Mapping[str, Any]) -> str:

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import pytest
 
-from muster.kube.resource import PODGROUPS, QUEUES
+from muster.kube.config import Connection
+from muster.kube.resource import PODGROUPS, QUEUES, RAYCLUSTERS, RAYJOBS
 from tests.integration.observed import Observed
-from tests.integration.ray_manifests import pod_group, queue
+from tests.integration.operators import Operator
+from tests.integration.ray_dashboard import RayDashboards
+from tests.integration.ray_manifests import pod_group, queue, ray_cluster, ray_job
+from tests.integration.stand_ins import StandIns
 
 pytest_plugins = ("tests.integration.controller_fixtures",)
-pytestmark = pytest.mark.usefixtures("operator")
 
 
 async def state(seen: Observed, name: str, wanted: str) -> None:
     await seen.until(QUEUES, name, lambda queue: (queue.get("status") or {}).get("state") == wanted, f"{name} {wanted}")
 
 
+@pytest.mark.usefixtures("operator")
 async def test_root_and_default_exist_and_are_open(seen: Observed) -> None:
     await state(seen, "root", "Open")
     await state(seen, "default", "Open")
@@ -24,6 +28,7 @@ async def test_root_and_default_exist_and_are_open(seen: Observed) -> None:
     assert default["spec"]["parent"] == "root"
 
 
+@pytest.mark.usefixtures("operator")
 async def test_a_new_queue_opens_under_the_root(seen: Observed) -> None:
     name = f"{seen.namespace}-q"
     await seen.api.create(QUEUES, None, queue(name, weight=2))
@@ -31,6 +36,7 @@ async def test_a_new_queue_opens_under_the_root(seen: Observed) -> None:
     await seen.until(QUEUES, name, lambda queue: queue["spec"].get("parent") == "root", "its parent is the root")
 
 
+@pytest.mark.usefixtures("operator")
 async def test_a_closing_queue_closes_with_its_last_pod_group(seen: Observed) -> None:
     name = f"{seen.namespace}-q"
     await seen.api.create(QUEUES, None, queue(name))
@@ -43,3 +49,20 @@ async def test_a_closing_queue_closes_with_its_last_pod_group(seen: Observed) ->
     await state(seen, name, "Closing")
     await seen.api.delete(PODGROUPS, seen.namespace, "pg")
     await state(seen, name, "Closed")
+
+
+async def test_no_queue_is_created_by_naming_it_where_that_is_not_wanted(
+    connection: Connection, seen: Observed, stand_ins: StandIns, dashboards: RayDashboards
+) -> None:
+    stand_ins.holds_back = lambda _: True
+    named = {"volcano.sh/queue-name": f"{seen.namespace}-q"}
+    cluster = ray_cluster("alone")
+    cluster["metadata"]["labels"] = named
+    async with Operator(connection, seen.namespace, dashboards, create_queues=False):
+        await seen.api.create(RAYJOBS, seen.namespace, ray_job("demo", labels=named))
+        await seen.api.create(RAYCLUSTERS, seen.namespace, cluster)
+        for owner in ("demo", "alone"):
+            await seen.until(PODGROUPS, f"ray-{owner}-pg", lambda _: True, f"the gang of {owner} waits")
+        assert "told not to create queues" in await seen.event("QueueNotFound", named["volcano.sh/queue-name"])
+        await state(seen, "default", "Open")
+        assert await seen.get(QUEUES, named["volcano.sh/queue-name"]) is None

@@ -39,6 +39,13 @@ def run(
     leader_election: Annotated[
         bool, typer.Option(help="Wait for the Leases, so that of each component only one works at a time.")
     ] = True,
+    create_queues: Annotated[
+        bool,
+        typer.Option(
+            help="Create a Queue that a job names and that does not exist, with weight 1 and no cap. Without this the "
+            "job waits until somebody creates it; root and default are created in any case."
+        ),
+    ] = True,
     cluster_domain: Annotated[str, typer.Option(help="The cluster's DNS domain.")] = "cluster.local",
     health_port: Annotated[int, typer.Option(help="Port of /healthz and /readyz; 0 for none.")] = 8082,
     gang_repair_timeout: Annotated[
@@ -82,5 +89,6 @@ def run(
         gang_repair_timeout=gang_repair_timeout,
         admission_timeout=admission_timeout,
         starvation_timeout=starvation_timeout,
+        create_queues=create_queues,
     )
     raise typer.Exit(asyncio.run(operate(options)))
