@@ -100,6 +100,8 @@ class Options:
     admission_timeout: float
     starvation_timeout: float
     create_queues: bool = True
+    gate: bool = True
+    watch_namespaces: tuple[str, ...] = ()
 
 
 async def operate(options: Options) -> int:
@@ -268,6 +270,8 @@ def controller_options(options: Options, submitter_image: str) -> ControllerOpti
     return ControllerOptions(
         submitter_image=submitter_image,
         scheduler_name=options.scheduler_names[0],
+        gate=labels.GANG_GATE if options.gate else None,
+        namespaces=options.watch_namespaces,
         create_queues=options.create_queues,
         pods=PodOptions(cluster_domain=options.cluster_domain),
     )

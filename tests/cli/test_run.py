@@ -38,3 +38,40 @@ def test_missing_queues_are_created_unless_told_not_to(
 ) -> None:
     assert run(*arguments) == (0, "")
     assert controller_options(asked[0], "muster:1").create_queues is created
+
+
+@pytest.mark.parametrize(
+    ("arguments", "gate"),
+    [
+        ([], "muster.dev/gang"),
+        (["--no-gate"], None),
+        (["--components", "controllers", "--gate"], "muster.dev/gang"),
+        (["--components", "controllers", "--no-gate", "--scheduler-name", "volcano"], None),
+    ],
+)
+def test_pods_are_gated_where_a_scheduler_of_ours_takes_the_gate_away(
+    asked: list[Options], arguments: list[str], gate: str | None
+) -> None:
+    assert run(*arguments) == (0, "")
+    assert controller_options(asked[0], "muster:1").gate == gate
+
+
+def test_controllers_alone_have_to_be_told_who_schedules(asked: list[Options]) -> None:
+    status, complaint = run("--components", "controllers", "--scheduler-name", "volcano")
+    assert status == 2
+    assert "--no-gate under another scheduler" in complaint
+    assert asked == []
+    assert run("--components", "scheduler") == (0, "")
+
+
+def test_only_the_namespaces_that_are_named_are_reconciled(asked: list[Options]) -> None:
+    assert run() == (0, "")
+    assert run("--watch-namespace", "team-a", "--watch-namespace", "team-b") == (0, "")
+    assert [controller_options(one, "muster:1").namespaces for one in asked] == [(), ("team-a", "team-b")]
+
+
+@pytest.mark.parametrize("name", ["team-*", "a,b", "!a", "", "Team"])
+def test_a_namespace_that_can_not_be_is_bad_usage(asked: list[Options], name: str) -> None:
+    status, complaint = run("--watch-namespace", name)
+    assert (status, asked) == (2, [])
+    assert "can't name a namespace" in complaint

@@ -49,10 +49,11 @@ class Sources:
 class Wired:
     """The wiring between sources and three queues, which collect."""
 
-    def __init__(self) -> None:
+    def __init__(self, *namespaces: str) -> None:
         self.sources = Sources()
         self.queues = {name: WorkQueue(clock=FakeClock()) for name in ("jobs", "clusters", "queues")}
-        Wiring(self.sources, *self.queues.values()).connect()  # type: ignore[arg-type]
+        jobs, clusters, queues = self.queues.values()
+        Wiring(self.sources, jobs, clusters, queues, namespaces).connect()  # type: ignore[arg-type]
 
     def waiting(self) -> dict[str, int]:
         return {name: len(queue) for name, queue in self.queues.items() if len(queue)}
@@ -96,6 +97,15 @@ def made(kind: type[ApiObject], owner: str | None = None, **raw: Any) -> Any:
 def test_a_change_wakes_whom_it_concerns(source: str, changed: ApiObject, woken: dict[str, int], deleted: bool) -> None:
     wired = Wired()
     getattr(wired.sources, source).changed(changed if deleted else None, None if deleted else changed)
+    assert wired.waiting() == woken
+
+
+@pytest.mark.parametrize(("namespaces", "woken"), [(("ns", "other"), {"clusters": 1}), (("other",), {})])
+def test_owners_in_a_namespace_of_somebody_else_are_not_woken(
+    namespaces: tuple[str, ...], woken: dict[str, int]
+) -> None:
+    wired = Wired(*namespaces)
+    wired.sources.pods.changed(None, made(Pod, "RayCluster"))
     assert wired.waiting() == woken
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
+
+_NAMESPACE: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 
 
 class LogLevel(StrEnum):
@@ -26,7 +29,23 @@ def run(
         Path | None, typer.Option(help="A kubeconfig file; without one the pod's own service account is used.")
     ] = None,
     scheduler_name: Annotated[
-        list[str] | None, typer.Option(help="Pods with this schedulerName are ours; repeatable. [muster, volcano]")
+        list[str] | None,
+        typer.Option(
+            help="Pods with this schedulerName are ours, and Ray pods get the first; repeatable. [muster, volcano]"
+        ),
+    ] = None,
+    gate: Annotated[
+        bool | None,
+        typer.Option(
+            "--gate/--no-gate",
+            help="Hold Ray pods back by the gate muster.dev/gang, which only Muster's scheduler takes away: --no-gate "
+            "under another scheduler, such as Volcano's. Must be said where only the controllers run. [gate]",
+            show_default=False,
+        ),
+    ] = None,
+    watch_namespace: Annotated[
+        list[str] | None,
+        typer.Option(help="Reconcile RayJobs and RayClusters of this namespace only; repeatable. [all]"),
     ] = None,
     scheduler_configuration: Annotated[
         Path | None, typer.Option(help="Actions, tiers and plugins in Volcano's format; read again when it changes.")
@@ -72,6 +91,12 @@ def run(
         raise typer.BadParameter(f"{error}; known are {', '.join(Component)}", param_hint="--components") from error
     if not chosen:
         raise typer.BadParameter("name at least one component", param_hint="--components")
+    if gate is None and chosen == {Component.CONTROLLERS}:
+        message = "say --gate where Muster's scheduler runs in another process, --no-gate under another scheduler"
+        raise typer.BadParameter(message, param_hint="--gate/--no-gate")
+    for name in watch_namespace or ():
+        if not _NAMESPACE.fullmatch(name):
+            raise typer.BadParameter(f'"{name}" can\'t name a namespace', param_hint="--watch-namespace")
     logging.basicConfig(level=log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     # httpx tells of every request at INFO.
     logging.getLogger("httpx").setLevel(max(logging.WARNING, logging.getLogger().level))
@@ -90,5 +115,7 @@ def run(
         admission_timeout=admission_timeout,
         starvation_timeout=starvation_timeout,
         create_queues=create_queues,
+        gate=gate is not False,
+        watch_namespaces=tuple(watch_namespace or ()),
     )
     raise typer.Exit(asyncio.run(operate(options)))

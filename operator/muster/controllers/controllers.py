@@ -64,7 +64,7 @@ class Controllers:
         ]
         enqueue: Mapping[Resource, Enqueue] = {RAYJOBS: self.ray_jobs.add, RAYCLUSTERS: self.ray_clusters.add}
         self._custom_resources = CustomResourceWatch(connection, enqueue, options.namespaces)
-        self._wiring = Wiring(self._context, self.ray_jobs, self.ray_clusters, self.queues)
+        self._wiring = Wiring(self._context, self.ray_jobs, self.ray_clusters, self.queues, options.namespaces)
 
     async def run(self) -> None:
         """Reconcile until cancelled; starts once the informers have synced (TimeoutError when they do not).

@@ -7,6 +7,7 @@ own status.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TypeVar
 
 from muster.controllers.children import controller_of
@@ -21,10 +22,18 @@ T = TypeVar("T", bound=ApiObject)
 
 
 class Wiring:
-    """The subscriptions of the controllers."""
+    """The subscriptions of the controllers. Owners outside of `namespaces` (empty: all) are somebody else's."""
 
-    def __init__(self, context: Context, ray_jobs: WorkQueue, ray_clusters: WorkQueue, queues: WorkQueue) -> None:
+    def __init__(
+        self,
+        context: Context,
+        ray_jobs: WorkQueue,
+        ray_clusters: WorkQueue,
+        queues: WorkQueue,
+        namespaces: Collection[str] = (),
+    ) -> None:
         self._context = context
+        self._namespaces = namespaces
         self._ray_jobs = ray_jobs
         self._ray_clusters = ray_clusters
         self._queues = queues
@@ -42,7 +51,7 @@ class Wiring:
     def _child(self, change: Change[T]) -> None:
         meta = change.object.metadata
         owner = controller_of(meta)
-        if owner is None:
+        if owner is None or (self._namespaces and meta.namespace not in self._namespaces):
             return
         key = f"{meta.namespace}/{owner.name}"
         if _is(owner.api_version, owner.kind, RAYJOBS):
