@@ -20,6 +20,7 @@ from tests.cluster.control_plane import ControlPlane, build
 from tests.cluster.control_plane_commands import Options
 from tests.cluster.gobuild import is_built
 from tests.cluster.prerequisites import PrerequisiteError, missing_go
+from tests.cluster.termination import end_as_if_interrupted
 
 # A busy machine is no fault of the code: however long an example takes, or is in the making, the property holds.
 # In CI the same examples are tried each time, so that a change is judged by what it changes; elsewhere new ones.
@@ -36,8 +37,10 @@ _FIXTURES = {"control_plane", "full_control_plane"}
 
 def pytest_configure() -> None:
     """Let an interrupt interrupt. A shell's script starts its background commands, and all that they start, deaf to it;
-    a test that interrupts a program would wait for its end for ever.
+    a test that interrupts a program would wait for its end for ever. A run that is terminated ends as an interrupted
+    one: the clusters of its tests go with it.
     """
+    end_as_if_interrupted()
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -6,11 +6,9 @@ Standard output is what a shell can use (`eval "$(python -m tests.cluster up ...
 from __future__ import annotations
 
 import argparse
-import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from types import FrameType
 from typing import Protocol
 
 from tests.cluster import control_plane, kept_control_plane
@@ -18,6 +16,7 @@ from tests.cluster.control_plane_commands import Options
 from tests.cluster.prerequisites import PrerequisiteError
 from tests.cluster.process import CommandFailedError
 from tests.cluster.progress import Steps
+from tests.cluster.termination import end_as_if_interrupted
 
 
 class Level(Protocol):
@@ -56,8 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return its exit status: 0, or 1 with the reason, for `status` also when nothing is up."""
     options = _parser().parse_args(arguments)
     steps = Steps()
-    # A terminated `up` takes back what it has done, as an interrupted one does.
-    signal.signal(signal.SIGTERM, _interrupt)
+    end_as_if_interrupted()
     try:
         return _run(options.command, _level(options, steps))
     except (PrerequisiteError, CommandFailedError, TimeoutError, control_plane.ProgramEndedError) as error:
@@ -94,10 +92,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--controller-manager", action="store_true", help="level control-plane: run it too")
     parser.add_argument("--kwok", action="store_true", help="level control-plane: play the kubelets of fake nodes")
     return parser
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
 
 
 if __name__ == "__main__":

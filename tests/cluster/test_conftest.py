@@ -75,7 +75,8 @@ def test_that_never_ends(control_plane):
 
 
 @pytest.mark.control_plane
-def test_a_failing_and_interrupted_run_leaves_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_failing_and_interrupted_run_leaves_nothing(tmp_path: Path, number: signal.Signals) -> None:
     seen, begun, temporary = (tmp_path / name for name in ("seen", "begun", "temporary"))
     temporary.mkdir()
     (tmp_path / "test_users.py").write_text(_USERS.format(seen=str(seen), begun=str(begun)))
@@ -85,7 +86,7 @@ def test_a_failing_and_interrupted_run_leaves_nothing(tmp_path: Path) -> None:
     with subprocess.Popen(command, env=variables, stdout=subprocess.PIPE, text=True) as run:
         wait_until(begun.exists, "the second test runs", 90)
         pids = [program.pid for program in background_programs(Path(seen.read_text()))]
-        run.send_signal(signal.SIGINT)
+        run.send_signal(number)
         printed, _ = run.communicate(timeout=30)
     assert "KeyboardInterrupt" in printed
     assert "1 failed" in printed

@@ -8,8 +8,13 @@ import sys
 import threading
 import time
 
+from kubernetes.dynamic.exceptions import DynamicApiError
+from urllib3.exceptions import HTTPError
+
 from tests.cluster.prerequisites import PrerequisiteError
+from tests.cluster.process import CommandFailedError
 from tests.cluster.progress import Steps
+from tests.cluster.termination import end_as_if_interrupted
 from tests.demo.narrator import Narrator
 from tests.e2e import target as targets
 from tests.e2e.api import Api, wait_until
@@ -21,10 +26,21 @@ from tests.e2e.workloads import sample
 
 JOB, NAMESPACE, GROUP = "demo-job", "default", "ray-demo-job-pg"
 DEADLINE = 300.0
+FAILURES = (
+    PrerequisiteError,
+    CommandFailedError,
+    InstallError,
+    AssertionError,
+    OSError,
+    subprocess.SubprocessError,
+    DynamicApiError,
+    HTTPError,
+)
+"""What the machine, the engine or the cluster may do to it. A TimeoutError is an OSError."""
 
 
 def main() -> int:
-    """Runs the demo; 0 when the RayJob SUCCEEDED, 1 with the reason otherwise."""
+    """Runs the demo; 0 when the RayJob SUCCEEDED, 1 with the reason otherwise, 130 when it is interrupted."""
     parser = argparse.ArgumentParser(prog="make demo", description=__doc__)
     parser.add_argument("--keep", action="store_true", help="leave the cluster up and print how to reach it")
     keep = parser.parse_args().keep
@@ -37,9 +53,11 @@ def main() -> int:
             succeeded = run_job(target)
             if keep:
                 print(kept(target))
-    except (PrerequisiteError, InstallError, AssertionError) as error:
-        print(f"the demo failed: {error}", file=sys.stderr)
+    except FAILURES as error:
+        print(f"the demo failed: {str(error) or type(error).__name__}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        return 130
     print(f"{'SUCCEEDED' if succeeded else 'the job did not succeed'} ({time.monotonic() - began:.0f} s in all)")
     return 0 if succeeded else 1
 
@@ -94,4 +112,5 @@ def started_submitter(api: Api) -> str | None:
 
 
 if __name__ == "__main__":
+    end_as_if_interrupted()
     sys.exit(main())

@@ -7,9 +7,7 @@ are asked for. Needs nothing but rich and, for a wheel, hatchling.
 from __future__ import annotations
 
 import argparse
-import signal
 import sys
-from types import FrameType
 
 from tests.cluster.cache import Cache
 from tests.cluster.node.muster_image import build_image, prepare_wheels
@@ -18,6 +16,7 @@ from tests.cluster.node.supply import make_supply
 from tests.cluster.prerequisites import PrerequisiteError, require
 from tests.cluster.process import CommandFailedError
 from tests.cluster.progress import Steps
+from tests.cluster.termination import end_as_if_interrupted
 
 
 def main() -> int:
@@ -66,10 +65,6 @@ def make_image(cache: Cache, steps: Steps) -> str:
         supply.stop_engine()
 
 
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
-
-
 if __name__ == "__main__":
-    signal.signal(signal.SIGTERM, _interrupt)
+    end_as_if_interrupted()
     sys.exit(main())
