@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from muster.kube.errors import ApiError, error_from_answer
+from muster.kube.resource import RAYJOBS, Resource
 from tests.cluster.api_access import wait_until
 from tests.cluster.control_plane import ControlPlane
 
@@ -27,12 +28,13 @@ def account_of_muster(plane: ControlPlane) -> Path:
     """Put the shipped ClusterRole into force; return a kubeconfig of the account that it is bound to."""
     for document in yaml.safe_load_all((MANIFESTS / "cluster-role.yaml").read_text()):
         plane.api.apply(f"{_RBAC}/{document['kind'].lower()}s/{document['metadata']['name']}", document)
-    wait_until(lambda: _may_list_ray_jobs(plane), "the ClusterRole is in force", 20.0)
+    wait_until(lambda: may(plane, "list", RAYJOBS), "the ClusterRole is in force", 20.0)
     return plane.kubeconfig_for(ACCOUNT)
 
 
-def _may_list_ray_jobs(plane: ControlPlane) -> bool:
-    attributes = {"group": "ray.io", "resource": "rayjobs", "verb": "list"}
+def may(plane: ControlPlane, verb: str, resource: Resource) -> bool:
+    """Whether the account may do this in all namespaces."""
+    attributes = {"group": resource.group, "resource": resource.plural, "verb": verb}
     review = {
         "apiVersion": "authorization.k8s.io/v1",
         "kind": "SubjectAccessReview",
