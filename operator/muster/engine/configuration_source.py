@@ -18,6 +18,7 @@ from muster.engine.clock import Clock
 from muster.engine.installed_plugins import installed_plugins
 from muster.engine.yaml_lines import line_of, repeated_key
 from muster.scheduler.conf import DEFAULT, ConfigurationError, SchedulerConfiguration, load_configuration
+from muster.yaml_documents import SafeLoader
 
 logger = logging.getLogger(__name__)
 
@@ -99,7 +100,7 @@ def read_configuration(path: Path) -> SchedulerConfiguration:
 def parse_configuration(text: bytes, name: str) -> SchedulerConfiguration:
     """Read the text of a configuration file. Raises ConfigurationError naming it by `name`, the line and the field."""
     try:
-        document = yaml.safe_load(text)
+        document = yaml.load(text, Loader=SafeLoader)  # noqa: S506 - as safe as its name
         twice = repeated_key(text)
     except Exception as error:  # PyYAML raises many others beside its own: for a date that there is not, an empty !!int
         raise ConfigurationError(name, f"not YAML: {error}") from error

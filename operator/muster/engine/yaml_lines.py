@@ -6,6 +6,8 @@ import re
 
 import yaml
 
+from muster.yaml_documents import SafeLoader
+
 _INDEX = re.compile(r"\[(\d+)\]")
 
 
@@ -15,7 +17,7 @@ def line_of(text: bytes, field: str) -> int | None:
     Of a field that is not there, the line of what should hold it; None for a text that is no YAML.
     """
     try:
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
+        node = yaml.compose(text, Loader=SafeLoader)
     except (yaml.YAMLError, ValueError, RecursionError):
         return None
     return _find(node, field) if node is not None else 1
@@ -26,7 +28,7 @@ def repeated_key(text: bytes) -> tuple[str, int] | None:
 
     Raises YAMLError.
     """
-    node = yaml.compose(text, Loader=yaml.SafeLoader)
+    node = yaml.compose(text, Loader=SafeLoader)
     waiting = [node] if node is not None else []
     seen_nodes: set[int] = set()
     while waiting:

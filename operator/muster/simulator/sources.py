@@ -15,7 +15,7 @@ import msgspec
 
 from muster.simulator.command_line import NOTHING_SAID, CommandLine, read_command_line
 from muster.simulator.input_error import InputError, Place
-from muster.simulator.yaml_documents import YamlError, yaml_documents
+from muster.yaml_documents import YamlError, yaml_documents
 
 STDIN: Final = "-"
 CONFIGURATION: Final = "scheduler.yaml"

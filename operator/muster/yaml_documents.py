@@ -3,6 +3,8 @@
 PyYAML's C parser gives events; making values of them here takes a third of the time of its own loader, which matters
 for thousands of pods. What is text to Kubernetes stays text: times (`2026-01-01T00:00:00Z`), `10:30`, `=`. Keys are
 always text, and a key that is there twice is refused.
+
+Text that anybody may have written needs a `Values` with limits of its own: here a few aliases can stand for gigabytes.
 """
 
 from __future__ import annotations
@@ -48,45 +50,64 @@ _WITH_DOT: Final = re.compile(r"\.(inf|nan)")
 _BASES: Final = (2, 16, 8, 10)
 
 
-class YamlError(ValueError):
-    """Text that is no YAML, or that Kubernetes would not read; `document` counts from 1."""
+SafeLoader: Final[type[yaml.SafeLoader] | type[yaml.CSafeLoader]] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+"""libyaml's: PyYAML's scanner in Python, for where libyaml is not, takes ten times as long, and for thousands of open
+brackets the square of that."""
 
-    def __init__(self, document: int, problem: str) -> None:
+
+class YamlError(ValueError):
+    """Text that is no YAML, or that Kubernetes would not read; `document` counts from 1.
+
+    `discreet` says the same without a word of the text, which may hold secrets.
+    """
+
+    def __init__(self, document: int, problem: str, discreet: str) -> None:
         super().__init__(problem)
         self.document = document
+        self.discreet = discreet
 
 
-def yaml_documents(text: bytes) -> Iterator[tuple[int, Any]]:
-    """The documents that hold something, with their numbers. Raises YamlError."""
+class _Refusal(yaml.MarkedYAMLError):
+    """What YAML has and Kubernetes does not read: `problem` with "{}" where `quoted` belongs."""
+
+    def __init__(self, event: Any, problem: str, quoted: str = "…") -> None:
+        super().__init__(problem=problem.format(quoted), problem_mark=event.start_mark)
+        self.discreet = _with_place(problem.format("…"), event.start_mark)
+
+
+def yaml_documents(text: bytes, values: type[Values] | None = None) -> Iterator[tuple[int, Any]]:
+    """The documents that hold something, with their numbers, each read by a new `values`. Raises YamlError."""
+    read = values or Values
     number = 0
     try:
-        parser = yaml.CSafeLoader(text)
+        parser = SafeLoader(text)
         try:
             next_event = parser.get_event
             event: Any = next_event()
             while event.__class__ is not StreamEndEvent:
                 number += event.__class__ is DocumentStartEvent
                 if event.__class__ is DocumentStartEvent:
-                    found = _Values(next_event).value(next_event())
+                    found = read(next_event).value(next_event())
                     if found is not None:
                         yield number, found
                 event = next_event()
         finally:
             parser.dispose()
     except RecursionError as error:
-        raise YamlError(number, "nested too deep") from error
+        raise YamlError(number, "nested too deep", "nested too deep") from error
     except (yaml.YAMLError, ValueError) as error:  # ValueError: no UTF-8
-        raise YamlError(max(1, number), f"not YAML: {_one_line(error)}") from error
+        raise YamlError(max(1, number), f"not YAML: {_one_line(error)}", f"not YAML: {_discreet(error)}") from error
 
 
-class _Values:
-    """The events of one document to its value."""
+class Values:
+    """The events of one document to its value. A subclass may be stricter, or more patient with repeated keys."""
 
     def __init__(self, next_event: Callable[[], Any]) -> None:
         self._next = next_event
         self._anchors: dict[str, Any] = {}
 
     def value(self, event: Any) -> Any:
+        """The value that begins with this event."""
         kind = event.__class__
         if kind is ScalarEvent:
             found = _scalar(event)
@@ -116,17 +137,22 @@ class _Values:
         merged: dict[str, Any] | None = None
         event = following()
         while event.__class__ is not MappingEndEvent:
-            key = self._key(event)
+            key = self.key(event)
             if key == "<<" and event.implicit[0]:
                 merged = {**self._merged(event), **(merged or {})}
-            elif key in found:
-                _refuse(event, f"key {key!r} is there twice")
             else:
+                if key in found:
+                    self.repeated(event, key)
                 found[key] = self.value(following())
             event = following()
         return found if merged is None else {**merged, **found}
 
-    def _key(self, event: Any) -> str:
+    def repeated(self, event: Any, key: str) -> None:
+        """The mapping has had this key already."""
+        _refuse(event, "key {} is there twice", repr(key))
+
+    def key(self, event: Any) -> str:
+        """The key that this event is."""
         kind = event.__class__
         if kind is ScalarEvent:
             key: str = event.value
@@ -148,7 +174,7 @@ class _Values:
     def _alias(self, event: Any) -> Any:
         name = event.anchor
         if name not in self._anchors:
-            _refuse(event, f"*{name} stands for nothing that came before")
+            _refuse(event, "*{} stands for nothing that came before", name)
         return self._anchors[name]
 
 
@@ -159,7 +185,7 @@ def _scalar(event: Any) -> Any:
         return event.value
     found = _plain(event.value)
     if not isinstance(found, _TAGGED.get(event.tag.removeprefix(_CORE), ())):
-        _refuse(event, f"{event.value!r} is no {event.tag} that Kubernetes knows")
+        _refuse(event, "{} is not what Kubernetes knows by its tag", f"{event.value!r} with {event.tag}")
     return found
 
 
@@ -187,15 +213,30 @@ def _integer(match: re.Match[str]) -> int | str:
 
 def _check_tag(event: Any, name: str) -> None:
     if event.tag is not None and event.tag not in ("!", f"{_CORE}{name}"):
-        _refuse(event, f"Kubernetes knows no {event.tag}")
+        _refuse(event, "Kubernetes knows no {}", event.tag)
 
 
-def _refuse(event: Any, problem: str) -> NoReturn:
-    raise yaml.MarkedYAMLError(problem=problem, problem_mark=event.start_mark)
+def _refuse(event: Any, problem: str, quoted: str = "…") -> NoReturn:
+    raise _Refusal(event, problem, quoted)
 
 
 def _one_line(error: Exception) -> str:
     if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
-        mark = error.problem_mark
-        return f"{error.problem} (line {mark.line + 1}, column {mark.column + 1})"
+        told = ", ".join(filter(None, (error.context, error.problem)))
+        return _with_place(told, error.problem_mark)
     return " ".join(str(error).split())
+
+
+def _discreet(error: Exception) -> str:
+    """libyaml's own messages quote nothing."""
+    match error:
+        case _Refusal():
+            return error.discreet
+        case UnicodeError():
+            return "not UTF-8"
+        case _:
+            return _one_line(error)
+
+
+def _with_place(problem: str, mark: yaml.Mark) -> str:
+    return f"{problem} (line {mark.line + 1}, column {mark.column + 1})"

@@ -10,7 +10,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muster.simulator.yaml_documents import YamlError, yaml_documents
+from muster.yaml_documents import YamlError, yaml_documents
 
 
 def read(text: str) -> Any:
