@@ -8,7 +8,13 @@ import pytest
 
 from muster.api.raycluster import WorkerGroupSpec
 from muster.controllers.raycluster.place import STUCK_SECONDS
-from muster.controllers.raycluster.plan import GroupPlan, plan_head, plan_removed_groups, plan_workers
+from muster.controllers.raycluster.plan import (
+    CREATIONS_A_PASS,
+    GroupPlan,
+    plan_head,
+    plan_removed_groups,
+    plan_workers,
+)
 from muster.kube.objects import Pod
 from muster.ray.labels import HEAD_GROUP
 from tests.controllers.observed_pods import NOW, pod, waiting
@@ -194,6 +200,21 @@ def test_a_worker_that_is_named_and_outdated_goes_once() -> None:
     assert [deletion.pod.metadata.name for deletion in plan.delete] == ["waits"]
 
 
+@pytest.mark.parametrize("replicas", [CREATIONS_A_PASS + 1, 2_147_483_647])
+def test_a_large_group_is_planned_in_parts(replicas: int) -> None:
+    large = group(replicas, maxReplicas=None)
+    plan = plan_workers(large, [], NOW)
+    assert created(plan) == [(index, 0) for index in range(CREATIONS_A_PASS)]
+    assert plan.look_again == NOW
+    present = [waiting(f"w{index}", replica=index) for index in range(CREATIONS_A_PASS)]
+    assert created(plan_workers(large, present, NOW))[0] == (CREATIONS_A_PASS, 0)
+
+
+def test_the_last_part_needs_no_other_look() -> None:
+    plan = plan_workers(group(CREATIONS_A_PASS, maxReplicas=None), [], NOW)
+    assert (len(plan.create), plan.look_again) == (CREATIONS_A_PASS, None)
+
+
 # --- several hosts --------------------------------------------------------------------------------------------------
 
 
@@ -208,6 +229,13 @@ def hosts(replica: int, *changes: dict[str, Any]) -> list[Pod]:
 def test_a_replica_of_several_hosts_is_created_as_a_whole() -> None:
     plan = plan_workers(group(2, numOfHosts=2), [], NOW)
     assert created(plan) == [(0, 0), (0, 1), (1, 0), (1, 1)]
+
+
+def test_no_replica_is_torn_by_the_end_of_a_part() -> None:
+    plan = plan_workers(group(1000, maxReplicas=None, numOfHosts=7), [], NOW)
+    assert CREATIONS_A_PASS <= len(plan.create) < CREATIONS_A_PASS + 7
+    assert len(plan.create) % 7 == 0
+    assert plan.look_again == NOW
 
 
 def test_a_broken_host_takes_its_replica_with_it_and_no_other() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from muster.controllers.raycluster import plan
 from muster.kube.client import ApiClient
 from muster.kube.resource import PODGROUPS, PODS, QUEUES, RAYCLUSTERS, SERVICES, Resource
 from tests.integration.observed import Observed, conditions
@@ -68,6 +69,16 @@ async def test_scaling_up_and_down_leaves_ready_workers_alone(seen: Observed, st
     await counts(seen, "workers", 2)
     assert {pod["metadata"]["name"] for pod in await seen.pods("workers")} == old
     await seen.event("DeletedWorkerPod", "more workers than it should")
+
+
+async def test_a_large_group_comes_in_several_passes(seen: Observed, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plan, "CREATIONS_A_PASS", 4)
+    await create(seen, ray_cluster("demo", worker_group(replicas=10), worker_group("hosts", replicas=3, numOfHosts=3)))
+    status = await seen.cluster_state("demo", "ready")
+    assert (status["desiredWorkerReplicas"], status["readyWorkerReplicas"]) == (19, 19)
+    assert {pod["metadata"]["labels"]["ray.io/worker-group-replica-index"] for pod in await seen.pods("workers")} == {
+        str(index) for index in range(10)
+    }
 
 
 async def test_a_failed_worker_is_replaced_and_other_groups_are_served_meanwhile(

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -9,7 +13,7 @@ import pytest
 from muster.controllers.raycluster import place
 from muster.kube.resource import PODS, RAYCLUSTERS, Resource
 from tests.integration.observed import Observed, conditions
-from tests.integration.ray_manifests import ray_cluster
+from tests.integration.ray_manifests import ray_cluster, worker_group
 
 pytest_plugins = ("tests.integration.controller_fixtures",)
 pytestmark = pytest.mark.usefixtures("operator")
@@ -22,12 +26,49 @@ async def create(seen: Observed, manifest: dict[str, Any]) -> None:
     await seen.api.create(RAYCLUSTERS, seen.namespace, manifest)
 
 
-async def test_a_pod_group_that_is_refused_is_told_and_made_up_for(seen: Observed) -> None:
-    spec = {"hard": {POD_GROUPS: "0"}}
+async def allow(seen: Observed, **hard: str) -> None:
+    """Make a ResourceQuota `none`, with the count that its controller would make of an empty namespace."""
+    spec = {"hard": hard}
     quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "none"}, "spec": spec}
     await seen.api.create(QUOTAS, seen.namespace, quota)
-    counted = {"status": {**spec, "used": {POD_GROUPS: "0"}}}
+    counted = {"status": {**spec, "used": dict.fromkeys(hard, "0")}}
     await seen.api.patch(QUOTAS, seen.namespace, "none", counted, subresource="status")
+
+
+@asynccontextmanager
+async def longest_pause() -> AsyncIterator[list[float]]:
+    """The event loop's pauses in seconds, the longest last; the operator under test runs on this loop."""
+    pauses = [0.0]
+
+    async def tick() -> None:
+        before = time.monotonic()
+        while True:
+            await asyncio.sleep(0.01)
+            now = time.monotonic()
+            pauses.append(max(pauses[-1], now - before))
+            before = now
+
+    task = asyncio.create_task(tick())
+    try:
+        yield pauses
+    finally:
+        task.cancel()
+
+
+async def test_a_number_of_workers_that_can_not_be_had_does_not_keep_the_operator_busy(seen: Observed) -> None:
+    await allow(seen, pods="1")
+    async with longest_pause() as pauses:
+        await create(seen, ray_cluster("demo", worker_group(replicas=90_000, maxReplicas=None)))
+        await seen.event("FailedToCreateWorkerPod", "exceeded quota")
+        await seen.until(
+            RAYCLUSTERS, "demo", lambda one: "exceeded quota" in (one.get("status") or {}).get("reason", ""), "is told"
+        )
+    assert pauses[-1] < 5.0, "a Lease would be lost"
+    assert [pod["metadata"]["labels"]["ray.io/node-type"] for pod in await seen.pods()] == ["head"]
+
+
+async def test_a_pod_group_that_is_refused_is_told_and_made_up_for(seen: Observed) -> None:
+    await allow(seen, **{POD_GROUPS: "0"})
     await create(seen, ray_cluster("demo"))
     await seen.event("FailedToReconcile", "exceeded quota")
     refused = await seen.until(

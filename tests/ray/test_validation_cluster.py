@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -30,6 +31,9 @@ def test_a_common_cluster_is_fine() -> None:
     [
         [([*WORKER, "replicas"], 99)],
         [([*WORKER, "replicas"], -1)],
+        [([*WORKER, "replicas"], 99_999), ([*WORKER, "maxReplicas"], None)],
+        [([*WORKER, "replicas"], 2_147_483_647)],
+        [([*WORKER, "numOfHosts"], 2_147_483_647), ([*WORKER, "suspend"], True)],
         [([*WORKER, "minReplicas"], None), ([*WORKER, "maxReplicas"], None)],
         [([*WORKER, "minReplicas"], 5)],
         [([*WORKER, "numOfHosts"], None)],
@@ -194,6 +198,12 @@ def test_amounts_for_ray_are_given_once(param: str) -> None:
         ({"minReplicas": 1, "maxReplicas": 0}, "minReplicas: 1 is more than maxReplicas, 0"),
         ({"numOfHosts": 0}, "numOfHosts: must be at least 1, got 0"),
         ({"numOfHosts": -2}, "numOfHosts: must be at least 1, got -2"),
+        (
+            {"replicas": 2_147_483_647, "maxReplicas": None},
+            "replicas: asks for 2147483647 pods, at most 100000 can form a cluster; lower it",
+        ),
+        ({"minReplicas": 100_001, "maxReplicas": 100_001}, "minReplicas: asks for 100001 pods"),
+        ({"numOfHosts": 50_001}, "numOfHosts: asks for 100002 pods"),
         ({"groupName": ""}, 'groupName: pods can\'t be named after ""'),
         ({"groupName": "small_group"}, 'groupName: pods can\'t be named after "small_group"'),
         ({"groupName": "small-"}, 'groupName: pods can\'t be named after "small-"'),
@@ -206,6 +216,28 @@ def test_amounts_for_ray_are_given_once(param: str) -> None:
 def test_worker_groups(group: Json, problem: str) -> None:
     (told,) = problems(with_fields(*(([*WORKER, key], value) for key, value in group.items())))
     assert told.startswith(f"spec.workerGroupSpecs[0].{problem}")
+
+
+def worker_groups(number: int, **changes: Any) -> Json:
+    """A cluster of so many groups that differ by name and by these fields from the one that is fine."""
+    one = VALID["spec"]["workerGroupSpecs"][0]
+    groups = [{**one, "groupName": f"g{index}", **changes} for index in range(number)]
+    return with_fields((["spec", "workerGroupSpecs"], groups))
+
+
+def test_all_groups_together_are_counted() -> None:
+    assert problems(worker_groups(3, replicas=33_333, maxReplicas=None)) == []
+    assert problems(worker_groups(4, replicas=25_000, maxReplicas=None)) == [
+        "spec.workerGroupSpecs: asks for 100001 pods, at most 100000 can form a cluster, the head and all groups "
+        "together; lower replicas"
+    ]
+
+
+def test_more_groups_than_can_be_handled_are_refused() -> None:
+    assert problems(worker_groups(1000)) == []
+    assert problems(worker_groups(1001)) == [
+        "spec.workerGroupSpecs: has 1001 groups, at most 1000 can be handled; merge those of one shape"
+    ]
 
 
 def test_two_groups_of_one_name_are_refused_at_the_second() -> None:

@@ -3,6 +3,9 @@
 A replica is one pod, or the `numOfHosts` pods that live and die together. Pods that can't serve any more are deleted
 and replaced; a pod on its way out keeps its place until it is gone, so that no two generations fight for the same room,
 unless its node never confirms; surplus replicas go in an order that hurts least.
+
+A plan is no longer than `CREATIONS_A_PASS`, whatever number the spec has: the operator does nothing else while it
+plans, and the first pod may be refused. The rest is planned when those are there.
 """
 
 from __future__ import annotations
@@ -11,12 +14,16 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import count, islice
 
 from muster.api.raycluster import WorkerGroupSpec
 from muster.controllers.raycluster.place import created, keeps_place_until
 from muster.kube.objects import Pod
 from muster.ray import labels
 from muster.ray.pod_health import is_running, is_running_and_ready, is_terminating, why_replace
+
+CREATIONS_A_PASS = 500
+"""Pods of a group that are planned at once; more only for hosts of one replica, which are not torn apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +54,7 @@ class GroupPlan:
     look_again: float | None = None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)  # each is itself, so that thousands can be told apart by sets
 class _Replica:
     name: str | None
     index: int | None
@@ -126,20 +133,18 @@ def plan_workers(
     doomed |= {deletion.pod.metadata.uid for deletion in outdated}
     staying = [one for one in replicas if one.live and not any(pod.metadata.uid in doomed for pod in one.live)]
     if not autoscaling:
-        surplus = len(staying) - group.desired_replicas
-        for replica in sorted(staying, key=_Replica.hurts)[: max(0, surplus)]:
-            staying.remove(replica)
+        surplus = sorted(staying, key=_Replica.hurts)[: max(0, len(staying) - group.desired_replicas)]
+        for replica in surplus:
             deletions += [Deletion(pod, "the group has more workers than it should") for pod in replica.live]
-    creations = list(_complete(group, staying))
-    holding = [one for one in replicas if one not in staying and one.keeps_place_until > now]
-    taken = {one.index for one in (*staying, *holding)}
-    free = (index for index in range(len(replicas) + group.desired_replicas) if index not in taken)
-    for index, _ in zip(free, range(group.desired_replicas - len(staying) - len(holding)), strict=False):
-        creations += [Creation(index, host) for host in range(group.hosts)]
+        staying = _without(staying, surplus)
+    holding = [one for one in _without(replicas, staying) if one.keeps_place_until > now]
+    creations, cut_short = _first(_missing_replicas(group, staying, holding))
     waits = [one.keeps_place_until for one in holding if one.keeps_place_until < math.inf]
     if any(why_replace(pod) for replica in staying for pod in replica.live):
         waits.append(replace_at)
-    return GroupPlan(tuple(deletions), tuple(creations), min(waits, default=None))
+    if cut_short:
+        waits.append(now)
+    return GroupPlan(tuple(deletions), creations, min(waits, default=None))
 
 
 def plan_removed_groups(known_groups: Iterable[str], workers: Iterable[Pod]) -> list[Deletion]:
@@ -203,14 +208,34 @@ def _torn(group: WorkerGroupSpec, replica: _Replica) -> bool:
     return len(replica.live) < group.hosts and any(pod.status.phase != "Pending" for pod in replica.live)
 
 
-def _complete(group: WorkerGroupSpec, staying: Iterable[_Replica]) -> Iterator[Creation]:
-    """The hosts that a replica whose creation was cut short still lacks."""
+def _without(replicas: Iterable[_Replica], others: Iterable[_Replica]) -> list[_Replica]:
+    left_out = set(others)
+    return [replica for replica in replicas if replica not in left_out]
+
+
+def _first(replicas: Iterator[list[Creation]]) -> tuple[tuple[Creation, ...], bool]:
+    """As many whole replicas as fit into a plan, and whether there are more."""
+    planned: list[Creation] = []
+    for replica in replicas:
+        if len(planned) >= CREATIONS_A_PASS:
+            return tuple(planned), True
+        planned += replica
+    return tuple(planned), False
+
+
+def _missing_replicas(
+    group: WorkerGroupSpec, staying: Sequence[_Replica], holding: Sequence[_Replica]
+) -> Iterator[list[Creation]]:
+    """The pods that replicas lack: what was cut short first, then new replicas at the lowest free indexes."""
     for replica in staying:
         if len(replica.live) < group.hosts:
             present = {_number(pod, labels.HOST_INDEX) for pod in replica.live}
-            for host in range(group.hosts):
-                if host not in present:
-                    yield Creation(replica.index or 0, host, replica.name)
+            missing = (host for host in range(group.hosts) if host not in present)
+            yield [Creation(replica.index or 0, host, replica.name) for host in missing]
+    taken = {one.index for one in (*staying, *holding)}
+    free = (index for index in count() if index not in taken)
+    for index in islice(free, max(0, group.desired_replicas - len(staying) - len(holding))):
+        yield [Creation(index, host) for host in range(group.hosts)]
 
 
 def _replicas(group: WorkerGroupSpec, pods: Iterable[Pod]) -> Iterator[_Replica]:

@@ -2,13 +2,16 @@
 
 A group that fails does not hold up the others, but no worker is created while the head can't be. Pods are created in
 batches that double while all goes well, so that a template that the API server refuses costs one request, not hundreds.
+Each pod is made when its batch is posted.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from muster.api.raycluster import RayCluster, WorkerGroupSpec
@@ -36,6 +39,9 @@ from muster.ray.template_hash import template_hash
 
 Manifest = dict[str, Any]
 HEAD_GROUP = labels.HEAD_GROUP
+
+_LARGEST_BATCH = 128
+"""Pods made and posted together. Making one takes a quarter of a millisecond in which nothing else happens."""
 
 
 @dataclass(slots=True)
@@ -78,8 +84,11 @@ class ClusterPods:
         groups = self._cluster.spec.worker_groups
         known = [names.label_value(group.group_name) for group in groups]
         await self._delete(plan_removed_groups(known, workers))
+        present: dict[str | None, list[Pod]] = defaultdict(list)
+        for pod in workers:
+            present[pod.metadata.labels.get(labels.GROUP)].append(pod)
         for group, label in zip(groups, known, strict=True):
-            await self._workers(group, [pod for pod in workers if pod.metadata.labels.get(labels.GROUP) == label])
+            await self._workers(group, present[label])
         return self._outcome
 
     async def _head(self, pods: Sequence[Pod]) -> None:
@@ -91,10 +100,7 @@ class ClusterPods:
             template=template_hash(RayNode.head(self._cluster, self._context.options.pods.cluster_domain)),
         )
         await self._carry_out(plan, HEAD_GROUP)
-        prefix = names.head_pod_prefix(self._cluster.metadata.name)
-        for creation in plan.create:
-            name = self._memory.names.name(prefix, HEAD_GROUP, creation.replica)
-            await self._create_all([head_pod(self._cluster, name, self._gang, self._context.options.pods)], "Head")
+        await self._create_all(plan.create, self._head_pod, "Head")
 
     def _head_is_gone_for_good(self) -> bool:
         """Whether the head was up once and, at its owner's wish, must not come again."""
@@ -114,7 +120,7 @@ class ClusterPods:
         )
         await self._carry_out(plan, group.group_name)
         if self._outcome.failure is None:
-            await self._create_all([self._worker(group, creation) for creation in plan.create], "Worker")
+            await self._create_all(plan.create, partial(self._worker_pod, group), "Worker")
 
     async def _carry_out(self, plan: GroupPlan, group: str) -> None:
         if any(deletion.broken for deletion in plan.delete):
@@ -123,7 +129,12 @@ class ClusterPods:
             self._outcome.look_again.append(plan.look_again)
         await self._delete(plan.delete)
 
-    def _worker(self, group: WorkerGroupSpec, creation: Creation) -> Manifest:
+    def _head_pod(self, creation: Creation) -> Manifest:
+        prefix = names.head_pod_prefix(self._cluster.metadata.name)
+        name = self._memory.names.name(prefix, HEAD_GROUP, creation.replica)
+        return head_pod(self._cluster, name, self._gang, self._context.options.pods)
+
+    def _worker_pod(self, group: WorkerGroupSpec, creation: Creation) -> Manifest:
         intended, cluster = self._memory.names, self._cluster
         place = WorkerPlace(creation.replica)
         if group.hosts > 1:
@@ -152,12 +163,14 @@ class ClusterPods:
         if deleted:
             self._say("Normal", f"Deleted{role}Pod", f"Deleted {role.lower()} Pod {pod.key}: {deletion.why}", "Delete")
 
-    async def _create_all(self, manifests: Sequence[Manifest], role: str) -> None:
+    async def _create_all(
+        self, creations: Sequence[Creation], pod_of: Callable[[Creation], Manifest], role: str
+    ) -> None:
         done, batch = 0, 1
-        while done < len(manifests) and self._outcome.failure is None:
-            some = manifests[done : done + batch]
-            await asyncio.gather(*(self._create(manifest, role) for manifest in some))
-            done, batch = done + len(some), batch * 2
+        while done < len(creations) and self._outcome.failure is None:
+            manifests = [pod_of(creation) for creation in creations[done : done + batch]]
+            await asyncio.gather(*(self._create(manifest, role) for manifest in manifests))
+            done, batch = done + len(manifests), min(batch * 2, _LARGEST_BATCH)
 
     async def _create(self, manifest: Manifest, role: str) -> None:
         key = f"{manifest['metadata']['namespace']}/{manifest['metadata']['name']}"

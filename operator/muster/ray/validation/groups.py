@@ -6,17 +6,21 @@ import re
 from collections.abc import Mapping
 
 from muster.api.errors import FieldProblem
+from muster.api.raycluster import WorkerGroupSpec
 from muster.ray import labels, names
 from muster.ray.validation.metadata import is_subdomain
 from muster.ray.validation.view import ClusterView, Problems, Template
 
 _RAY_AMOUNTS = ("num-cpus", "num-gpus", "memory", "resources")
 _RESERVED = (labels.HEAD_GROUP, labels.SUBMITTER_GROUP)
+MOST_PODS = 100_000
+"""Of one cluster. Kubernetes is made for 150,000 in all, Ray for some thousands of nodes; more is a slip of the pen."""
+_MOST_GROUPS = 1000
 _NAME_PART = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 
 
 def replicas(view: ClusterView) -> Problems:
-    """0 <= minReplicas <= maxReplicas. `replicas` itself is moved into that range, so any value will do."""
+    """0 <= minReplicas <= maxReplicas. `replicas` itself is moved into that range, as KubeRay does."""
     for path, group in view.worker_groups():
         if group.minimum < 0:
             yield FieldProblem(f"{path}.minReplicas", f"must not be negative, got {group.minimum}")
@@ -32,6 +36,33 @@ def hosts(view: ClusterView) -> Problems:
     for path, group in view.worker_groups():
         if group.num_of_hosts is not None and group.num_of_hosts < 1:
             yield FieldProblem(f"{path}.numOfHosts", f"must be at least 1, got {group.num_of_hosts}")
+
+
+def size(view: ClusterView) -> Problems:
+    """No more groups and pods than there can be."""
+    if len(view.workers) > _MOST_GROUPS:
+        text = f"has {len(view.workers)} groups, at most {_MOST_GROUPS} can be handled; merge those of one shape"
+        yield FieldProblem(f"{view.path}.workerGroupSpecs", text)
+    pods = 1
+    for path, group in view.worker_groups():
+        pods += group.desired_pods
+        if group.desired_pods > MOST_PODS:
+            yield FieldProblem(f"{path}.{_largest_factor(group)}", f"{_asks_for(group.desired_pods)}; lower it")
+            return
+    if pods > MOST_PODS:
+        text = f"{_asks_for(pods)}, the head and all groups together; lower replicas"
+        yield FieldProblem(f"{view.path}.workerGroupSpecs", text)
+
+
+def _largest_factor(group: WorkerGroupSpec) -> str:
+    """The field that makes a group so large."""
+    if group.hosts > group.desired_replicas:
+        return "numOfHosts"
+    return "minReplicas" if group.minimum > (group.replicas or 0) else "replicas"
+
+
+def _asks_for(pods: int) -> str:
+    return f"asks for {pods} pods, at most {MOST_PODS} can form a cluster"
 
 
 def group_names(view: ClusterView) -> Problems:

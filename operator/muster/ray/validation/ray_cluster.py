@@ -19,6 +19,7 @@ CLUSTER_RULES: tuple[ClusterRule, ...] = (
     groups.group_labels,
     groups.replicas,
     groups.hosts,
+    groups.size,
     groups.group_names,
     head.service_type,
     head.user_service,
