@@ -9,7 +9,7 @@ import pytest
 from muster.controllers.children import Children
 from muster.kube.errors import Conflict, NotFound
 from muster.kube.informer import Informer
-from muster.kube.objects import ObjectMeta, Pod
+from muster.kube.objects import ObjectMeta, OwnerReference, Pod
 from muster.kube.resource import PODS
 
 
@@ -66,3 +66,19 @@ async def test_a_delete_that_is_refused_while_the_object_stays_is_no_delete() ->
     found = pods.get("default", "head")
     assert found is not None
     assert found.metadata.resource_version == "8"
+
+
+def owned(namespace: str, name: str, owner: str) -> Pod:
+    reference = OwnerReference(api_version="ray.io/v1", kind="RayCluster", name="demo", uid=owner, controller=True)
+    metadata = ObjectMeta(
+        name=name, namespace=namespace, uid=f"{namespace}-{name}", resource_version="8", owner_references=[reference]
+    )
+    return Pod(metadata=metadata)
+
+
+def test_a_reference_from_another_namespace_makes_no_child() -> None:
+    pods = children(Server(GONE, None))
+    for child in (owned("default", "head", "7"), owned("elsewhere", "intruder", "7"), owned("default", "other", "8")):
+        pods.informer.record(child)
+    assert [pod.key for pod in pods.owned_by("default", "7")] == ["default/head"]
+    assert [pod.key for pod in pods.owned_by("elsewhere", "7")] == ["elsewhere/intruder"]

@@ -3,6 +3,9 @@
 What is written is in the informer's store at once (read your writes), so that the next look does not do it again. What
 belongs to somebody else is never changed or deleted: ownership is the UID of the controlling owner reference, and every
 delete names the UID that it means. That an object is there already, or gone already, is normal.
+
+The API server takes any owner reference, also to an object in another namespace, whose UID is no secret. Such a
+reference means nothing: an owner's children are in the owner's namespace.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ from muster.kube.objects import ApiObject, ObjectMeta, OwnerReference
 from muster.kube.resource import Resource
 
 CONTROLLER_INDEX = "controller"
-"""Index of informers: the UID of the owner that controls the object."""
+"""Index of informers: the object's namespace and the UID of the owner that controls it, "namespace/uid"."""
 
 
 T = TypeVar("T", bound=ApiObject)
@@ -53,7 +56,7 @@ class Children(Generic[T]):
         self._decode = decode
         self.informer = informer
         self._deleted: set[str] = set()
-        informer.add_index(CONTROLLER_INDEX, _controller_uids)
+        informer.add_index(CONTROLLER_INDEX, _controllers)
         informer.subscribe(self._forget_deleted)
 
     def _forget_deleted(self, change: Change[T]) -> None:
@@ -65,9 +68,10 @@ class Children(Generic[T]):
         found = self.informer.get(namespace, name)
         return None if found is None or found.metadata.uid in self._deleted else found
 
-    def owned_by(self, uid: str) -> list[T]:
-        """All objects whose managing owner has this UID, as last seen, those that we deleted left out."""
-        return [one for one in self.informer.by_index(CONTROLLER_INDEX, uid) if one.metadata.uid not in self._deleted]
+    def owned_by(self, namespace: str, uid: str) -> list[T]:
+        """The children of the owner in this namespace with this UID, as last seen; those that we deleted left out."""
+        found = self.informer.by_index(CONTROLLER_INDEX, f"{namespace}/{uid}")
+        return [one for one in found if one.metadata.uid not in self._deleted]
 
     async def read(self, namespace: str | None, name: str) -> T | None:
         """The object as the API server has it now; None when there is none."""
@@ -175,6 +179,6 @@ class Children(Generic[T]):
             self._deleted.add(meta.uid)
 
 
-def _controller_uids(one: ApiObject) -> Iterable[str]:
+def _controllers(one: ApiObject) -> Iterable[str]:
     owner = controller_of(one.metadata)
-    return [owner.uid] if owner is not None else []
+    return [f"{one.metadata.namespace}/{owner.uid}"] if owner is not None else []

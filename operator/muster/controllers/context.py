@@ -124,6 +124,10 @@ class Context:
             reference, kind, reason, message, action, change=generation if change is None else change, subject=subject
         )
 
+    def pods_of(self, cluster: RayCluster) -> list[Pod]:
+        """The pods that belong to this cluster."""
+        return self.pods.owned_by(cluster.metadata.namespace, cluster.metadata.uid)
+
     def pods_labelled(self, namespace: str, ray_cluster: str) -> list[Pod]:
         """The pods that call themselves part of this cluster, whoever owns them."""
         return self.pods.informer.by_index(RAY_CLUSTER_INDEX, f"{namespace}/{ray_cluster}")

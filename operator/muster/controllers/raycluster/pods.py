@@ -77,7 +77,7 @@ class ClusterPods:
 
     async def bring_about(self) -> PodsOutcome:
         """Delete what has to go, create what is missing."""
-        pods = self._context.pods.owned_by(self._cluster.metadata.uid)
+        pods = self._context.pods_of(self._cluster)
         self._memory.names.seen(pod.metadata.name for pod in pods)
         await self._head([pod for pod in pods if is_head(pod)])
         workers = [pod for pod in pods if is_worker(pod)]

@@ -66,7 +66,7 @@ class RayClusterReconciler:
             say_invalid(self._context, cluster, problems)
             await report_refusal(self._context, raw, problems)
             return None
-        pods = not_stuck(self._context.pods.owned_by(cluster.metadata.uid), self._context.clock.now())
+        pods = not_stuck(self._context.pods_of(cluster), self._context.clock.now())
         where = suspension(cluster, pods)
         if where is not Suspension.NONE:
             await self._suspend(raw, cluster, where)
@@ -88,7 +88,7 @@ class RayClusterReconciler:
     def _when_one_is_stuck(self, cluster: RayCluster) -> Requeue | None:
         """When the first of the pods that go counts as gone; a suspension must not wait for ever for a dead node."""
         now = self._context.clock.now()
-        going = [pod for pod in self._context.pods.owned_by(cluster.metadata.uid) if is_terminating(pod)]
+        going = [pod for pod in self._context.pods_of(cluster) if is_terminating(pod)]
         ends = [end for end in map(keeps_place_until, going) if end > now]
         return Requeue(min(ends) - now) if ends else None
 
@@ -121,7 +121,7 @@ class RayClusterReconciler:
 
     def _closed_queue(self, key: str, cluster: RayCluster) -> str | None:
         """Why no pod of a cluster that stands alone is made yet, its queue being closed; pods that exist stay."""
-        if not has_own_pod_group(cluster) or self._context.pods.owned_by(cluster.metadata.uid):
+        if not has_own_pod_group(cluster) or self._context.pods_of(cluster):
             return None
         complaint = closed_queue(self._context, cluster)
         if complaint is not None:

@@ -22,7 +22,7 @@ async def report(context: Context, raw: Raw, cluster: RayCluster, failure: Repli
     """Write what the cluster's pods and service amount to; return the cluster as it is stored then."""
     status = cluster_status(
         cluster,
-        not_stuck(context.pods.owned_by(cluster.metadata.uid), context.clock.now()),
+        not_stuck(context.pods_of(cluster), context.clock.now()),
         observed_head_service(context, cluster),
         now=datetime.fromtimestamp(context.clock.now(), UTC),
         failure=failure,

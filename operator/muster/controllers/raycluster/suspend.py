@@ -24,7 +24,7 @@ async def give_everything_back(context: Context, cluster: RayCluster) -> tuple[R
     """Release the cluster's PodGroup and delete its pods; say what failed."""
     if has_own_pod_group(cluster):
         await release_pod_group(context, cluster)
-    pods = [pod for pod in context.pods.owned_by(cluster.metadata.uid) if not is_terminating(pod)]
+    pods = [pod for pod in context.pods_of(cluster) if not is_terminating(pod)]
     tried = await asyncio.gather(*(_delete(context, cluster, pod) for pod in pods))
     failures = [(pod, error) for pod, error in zip(pods, tried, strict=True) if error is not None]
     if not failures:
