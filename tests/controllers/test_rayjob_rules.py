@@ -18,6 +18,7 @@ from muster.kube.objects import Job, PodGroup
     ("spec", "running", "expected"),
     [
         pytest.param({}, False, [], id="none"),
+        pytest.param({"activeDeadlineSeconds": -1, "preRunningDeadlineSeconds": 0}, False, [], id="no numbers for one"),
         pytest.param({"activeDeadlineSeconds": 60}, False, [(1060, "DeadlineExceeded")], id="active"),
         pytest.param({"activeDeadlineSeconds": 60}, True, [(1060, "DeadlineExceeded")], id="active while running"),
         pytest.param({"preRunningDeadlineSeconds": 9}, False, [(1009, "PreRunningDeadlineExceeded")], id="before"),

@@ -169,7 +169,7 @@ async def _pods_of_cpu(seen: Observed, requests: list[str]) -> bool:
 async def test_a_changed_spec_does_not_touch_the_cluster_of_a_job_that_runs(
     seen: Observed, dashboards: RayDashboards
 ) -> None:
-    await create(seen, ray_job("demo", "run"))
+    await create(seen, ray_job("demo", "run", shutdownAfterJobFinishes=True))
     await runs(seen)
     await edit(seen, "demo", rayClusterSpec=cluster_spec(worker_group(replicas=1)), activeDeadlineSeconds=1000)
     # The job's next state comes after the controller has seen the edit.
@@ -319,6 +319,66 @@ async def test_a_deadline_ends_the_job_and_stops_it_in_ray(
     )["status"]
     assert dashboards.stops == [status["jobId"]]
     assert status["failed"] == 1, "a deadline is not retried"
+
+
+@pytest.mark.parametrize(
+    ("edited", "field"),
+    [
+        pytest.param({"activeDeadlineSeconds": -1}, "activeDeadlineSeconds", id="a deadline that can't be"),
+        pytest.param({"suspend": True}, "suspend", id="a suspension that is refused"),
+        pytest.param({"submissionMode": "Pigeon"}, "submissionMode", id="a mode that there is not"),
+        pytest.param({"rayClusterSpec": None}, "rayClusterSpec", id="no cluster"),
+    ],
+)
+async def test_a_bad_edit_of_a_running_job_is_told_and_changes_nothing(
+    seen: Observed, dashboards: RayDashboards, edited: dict[str, Any], field: str
+) -> None:
+    await create(seen, ray_job("demo", "run"))
+    before = await runs(seen)
+    await edit(seen, "demo", **edited)
+    await seen.event("InvalidRayJobSpec", f"spec.{field}")
+    run = dashboards.run_of(before["jobId"])
+    looks = run.looks
+
+    async def looked_on() -> bool:
+        return run.looks > looks + 2
+
+    await eventually(looked_on, "the job is looked at as before")
+    run.end("SUCCEEDED")
+    status = await seen.job_state("demo", "Complete")
+    assert status["rayClusterName"] == before["rayClusterName"]
+    assert await seen.names(RAYCLUSTERS) == {before["rayClusterName"]}
+
+
+async def test_a_job_that_ray_has_not_got_yet_is_handed_over_once_its_bad_edit_is_corrected(
+    seen: Observed, dashboards: RayDashboards
+) -> None:
+    dashboards.down = True
+    await create(seen, ray_job("demo", submissionMode="HTTPMode"))
+    await seen.job_state("demo", "Running")
+    await edit(seen, "demo", runtimeEnvYAML="a: [1")
+    await seen.event("InvalidRayJobSpec", "runtimeEnvYAML")
+    dashboards.down = False
+    await seen.until(
+        RAYJOBS, "demo", lambda job: "spec.runtimeEnvYAML" in job["status"].get("message", ""), "it is told"
+    )
+    assert not dashboards.submissions
+    await edit(seen, "demo", runtimeEnvYAML=None)
+    status = await seen.job_state("demo", "Complete")
+    assert "runtimeEnvYAML" not in status.get("message", "")
+
+
+async def test_a_time_to_live_that_can_not_be_destroys_nothing(seen: Observed, dashboards: RayDashboards) -> None:
+    await create(seen, ray_job("demo", "run", shutdownAfterJobFinishes=True, ttlSecondsAfterFinished=1000))
+    status = await runs(seen)
+    await edit(seen, "demo", ttlSecondsAfterFinished=-5)
+    dashboards.run_of(status["jobId"]).end("SUCCEEDED")
+    await seen.event("InvalidRayJobSpec", "ttlSecondsAfterFinished")
+    await seen.job_state("demo", "Complete")
+    await seen.until(RAYJOBS, "demo", lambda job: not job["metadata"].get("finalizers"), "it is cleaned up after")
+    assert await seen.names(RAYCLUSTERS) == {status["rayClusterName"]}
+    await edit(seen, "demo", ttlSecondsAfterFinished=0)
+    await seen.gone(RAYCLUSTERS)
 
 
 async def test_a_job_that_does_not_get_to_run_in_time_fails(seen: Observed, stand_ins: StandIns) -> None:

@@ -17,23 +17,26 @@ class Deadline:
 
 
 def deadlines(spec: RayJobSpec, started: float, *, running: bool) -> list[Deadline]:
-    """The deadlines that apply; `started` is when this attempt began, `running` whether it is past Initializing."""
+    """The deadlines that apply; `started` is when this attempt began, `running` whether it is past Initializing.
+
+    A number of seconds that is no deadline (0, or less) is refused where the job can be stopped, and else passed over.
+    """
     found = []
-    if spec.active_deadline_seconds is not None:
+    active, before = spec.active_deadline_seconds or 0, spec.pre_running_deadline_seconds or 0
+    if active > 0:
         found.append(
             Deadline(
-                started + spec.active_deadline_seconds,
+                started + active,
                 JobFailedReason.DEADLINE_EXCEEDED,
-                f"The RayJob has been active for longer than activeDeadlineSeconds ({spec.active_deadline_seconds} s)",
+                f"The RayJob has been active for longer than activeDeadlineSeconds ({active} s)",
             )
         )
-    if spec.pre_running_deadline_seconds is not None and not running:
+    if before > 0 and not running:
         found.append(
             Deadline(
-                started + spec.pre_running_deadline_seconds,
+                started + before,
                 JobFailedReason.PRE_RUNNING_DEADLINE_EXCEEDED,
-                "The Ray job did not get to run within preRunningDeadlineSeconds "
-                f"({spec.pre_running_deadline_seconds} s)",
+                f"The Ray job did not get to run within preRunningDeadlineSeconds ({before} s)",
             )
         )
     return sorted(found, key=lambda deadline: deadline.at)

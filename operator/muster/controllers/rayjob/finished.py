@@ -82,7 +82,8 @@ async def _silence_submitter(look: Look) -> Requeue | None:
 
 async def _give_back(look: Look) -> Requeue | None:
     spec = look.job.spec
-    if spec.shutdown_after_job_finishes:
+    # A time to live that can't be is no reason to destroy anything: the cluster stays until it has been corrected.
+    if spec.shutdown_after_job_finishes and not look.problems_with("ttlSecondsAfterFinished"):
         due = (seconds_of(look.status.end_time) or look.now) + (spec.ttl_seconds_after_finished or 0)
         if due <= look.now:
             await release_pod_group(look.context, look.job)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from muster.api.errors import FieldProblem
@@ -26,6 +27,10 @@ class Look:
         self.job = job
         self.problems: list[FieldProblem] = []
         """What is wrong with the spec as it is now."""
+
+    def problems_with(self, *fields: str) -> list[FieldProblem]:
+        """What is wrong with these fields of the spec, or inside them."""
+        return [problem for problem in self.problems if _field(problem.path) in fields]
 
     @property
     def status(self) -> RayJobStatus:
@@ -89,3 +94,9 @@ class Look:
     def stamp(self) -> str:
         """Now, as the status has times."""
         return timestamp(self.now)
+
+
+def _field(path: str) -> str:
+    """The field of the spec that a path leads into; "" for none."""
+    part, _, rest = path.partition(".")
+    return re.split(r"[.[]", rest, maxsplit=1)[0] if part == "spec" else ""

@@ -2,6 +2,9 @@
 
 The Jobs API can't be watched, so it is asked every few seconds while the job runs; a change of the submitter's Job
 leads to a look at once. The cluster is watched: one that goes away under the job ends the attempt.
+
+The spec may be edited into what can't work meanwhile. That is told, and what has been begun goes on as if the refused
+fields were not there; a job that Ray has not got yet is handed over when they have been corrected.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ from muster.api.rayjob import JobDeploymentStatus, JobFailedReason, JobStatus, S
 from muster.controllers.children import NotOurs
 from muster.controllers.clock import seconds_of
 from muster.controllers.context import ObservedRayCluster
+from muster.controllers.primary import in_words
 from muster.controllers.rayjob import cluster as job_cluster
 from muster.controllers.rayjob.deadlines import deadlines
 from muster.controllers.rayjob.ending import complete, fail
@@ -29,11 +33,22 @@ from muster.ray.submitter import submission
 
 RAY_CLUSTER_LOST = "RayClusterLost"
 """`status.reason` of a job whose cluster went away while it ran."""
+_HANDED_OVER = (
+    "submissionMode",
+    "entrypoint",
+    "entrypointNumCpus",
+    "entrypointNumGpus",
+    "entrypointResources",
+    "runtimeEnvYAML",
+    "submitterPodTemplate",
+    "submitterConfig",
+)
+"""What of the spec decides how a job comes to Ray, and what Ray is given."""
 
 
 async def follow(look: Look) -> Requeue | None:
     """One look at a running job."""
-    if look.job.spec.suspend:
+    if look.job.spec.suspend and not look.problems_with("suspend"):
         await look.write(job_deployment_status=JobDeploymentStatus.SUSPENDING.value)
         return None
     limits = deadlines(look.job.spec, seconds_of(look.status.start_time) or look.now, running=True)
@@ -130,6 +145,10 @@ def _sight(look: Look, answer: JobInfo | Missing | Silent | None, submitter: Sub
 
 async def _hand_over(look: Look, ray: RayJobsClient) -> None:
     """Ray has never had the job. That it has it now is stored at once: from then on it is never handed over again."""
+    problems = look.problems_with(*_HANDED_OVER)
+    if problems:
+        await look.write(message=in_words(problems))
+        return
     if look.job.spec.mode == SubmissionMode.K8S_JOB:
         await ensure_submitter(look, str(look.status.dashboard_url))
         return
