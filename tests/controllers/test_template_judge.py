@@ -6,8 +6,11 @@ from typing import Any
 
 import pytest
 
-from muster.controllers.template_judge import read_refusal
-from muster.kube.errors import Invalid
+from muster.api.errors import FieldProblem
+from muster.controllers.template_judge import TemplateJudge, read_refusal
+from muster.kube.errors import ApiError, Forbidden, Invalid
+from muster.ray.validation.templates import WrittenTemplate
+from tests.controllers.fake_clock import FakeClock
 
 
 def refusal(message: str, *causes: Any) -> Invalid:
@@ -31,6 +34,95 @@ def refusal(message: str, *causes: Any) -> Invalid:
 )
 def test_only_a_word_on_the_template_counts(answer: Invalid, told: list[tuple[str, str]]) -> None:
     assert [(problem.path, problem.message) for problem in read_refusal(answer)] == told
+
+
+@pytest.mark.parametrize(
+    ("why", "path", "message"),
+    [
+        (
+            "json: cannot unmarshal string into Go struct field PodSpec.template.spec.terminationGracePeriodSeconds "
+            "of type int64",
+            "spec.terminationGracePeriodSeconds",
+            "must be a whole number, not string",
+        ),
+        (
+            "json: cannot unmarshal number 1.5 into Go struct field HTTPGetAction.template.spec.containers."
+            "livenessProbe.httpGet.port of type int32",
+            "spec.containers.livenessProbe.httpGet.port",
+            "must be a whole number, not number 1.5",
+        ),
+        (
+            "json: cannot unmarshal object into Go struct field Pod.template.spec.containers of type []v1.Container",
+            "spec.containers",
+            "must be []v1.Container, not object",
+        ),
+        (
+            "json: cannot unmarshal string into Go struct field PodTemplate.template of type v1.PodTemplateSpec",
+            "",
+            "must be v1.PodTemplateSpec, not string",
+        ),
+        (
+            "quantities must match the regular expression '^x$'",
+            "",
+            "can't be read by the API server: quantities must match the regular expression '^x$'",
+        ),
+    ],
+    ids=["a number", "a number in a list", "a list", "all of it", "no field is named"],
+)
+def test_what_the_server_can_not_read_is_a_problem_of_the_template(why: str, path: str, message: str) -> None:
+    said = f'PodTemplate in version "v1" cannot be handled as a PodTemplate: {why}'
+    assert read_refusal(Invalid(400, "BadRequest", said)) == (FieldProblem(path, message),)
+
+
+class Server:
+    """An API server that gives these answers to dry runs, the last one for ever (None: it takes the template)."""
+
+    def __init__(self, *answers: ApiError | None) -> None:
+        self.answers, self.asked = list(answers), 0
+
+    async def create(self, *_: Any, **__: Any) -> None:
+        self.asked += 1
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        if answer is not None:
+            raise answer
+
+
+TEMPLATES = [WrittenTemplate("spec.template", {"spec": {"containers": []}})]
+REFUSAL = refusal("", {"field": "template.spec.containers", "message": "Required value"})
+
+
+@pytest.mark.parametrize(
+    "no_word",
+    [Forbidden(403, "Forbidden", "exceeded quota"), refusal("an admission webhook does not support dry run")],
+    ids=["may not ask", "a webhook"],
+)
+async def test_a_verdict_that_was_not_given_is_asked_for_again(no_word: ApiError) -> None:
+    clock, server = FakeClock(), Server(no_word, REFUSAL)
+    judge = TemplateJudge(server, clock)  # type: ignore[arg-type]
+    assert await judge.problems("default", TEMPLATES) == []
+    assert await judge.problems("default", TEMPLATES) == [], "it is not asked for at every look"
+    await clock.advance(61)
+    assert [str(problem) for problem in await judge.problems("default", TEMPLATES)] == [
+        "spec.template.spec.containers: Required value"
+    ]
+    assert server.asked == 2
+
+
+async def test_an_answer_in_one_namespace_says_nothing_of_another() -> None:
+    server = Server(Forbidden(403, "Forbidden", "exceeded quota"), REFUSAL)
+    judge = TemplateJudge(server, FakeClock())  # type: ignore[arg-type]
+    assert await judge.problems("crowded", TEMPLATES) == []
+    assert len(await judge.problems("default", TEMPLATES)) == 1
+
+
+async def test_a_refusal_is_not_for_ever_and_a_yes_is() -> None:
+    clock, server = FakeClock(), Server(REFUSAL, None, REFUSAL)
+    judge = TemplateJudge(server, clock)  # type: ignore[arg-type]
+    assert len(await judge.problems("default", TEMPLATES)) == 1
+    for _ in range(3):
+        await clock.advance(1000)
+        assert await judge.problems("default", TEMPLATES) == []
+    assert server.asked == 2
 
 
 def test_every_unknown_field_is_told_once() -> None:

@@ -40,6 +40,16 @@ def misnamed() -> dict[str, Any]:
     return bad
 
 
+def mistyped() -> dict[str, Any]:
+    return template(terminationGracePeriodSeconds="30")
+
+
+def mistyped_inside() -> dict[str, Any]:
+    bad = template()
+    bad["spec"]["containers"][0]["securityContext"] = {"runAsUser": "1000"}
+    return bad
+
+
 def job_with(place: str, bad: dict[str, Any]) -> dict[str, Any]:
     job = ray_job("demo")
     cluster = job["spec"]["rayClusterSpec"] = copy.deepcopy(job["spec"]["rayClusterSpec"])
@@ -58,6 +68,8 @@ def job_with(place: str, bad: dict[str, Any]) -> dict[str, Any]:
         ("head", misspelt(), "spec.rayClusterSpec.headGroupSpec.template.spec.containers[0].resoruces: "),
         ("head", misnamed(), "spec.rayClusterSpec.headGroupSpec.template.spec.containers[0].name: "),
         ("worker", misnamed(), "spec.rayClusterSpec.workerGroupSpecs[0].template.spec.containers[0].name: "),
+        ("head", mistyped_inside(), "spec.rayClusterSpec.headGroupSpec.template.spec.containers.securityContext.runAs"),
+        ("worker", mistyped(), "spec.rayClusterSpec.workerGroupSpecs[0].template.spec.terminationGracePeriodSeconds: "),
         ("submitter", misspelt(), "spec.submitterPodTemplate.spec.containers[0].resoruces: "),
     ],
 )

@@ -88,7 +88,7 @@ class Context:
         self.dashboards = dashboards
         self.clock = clock or SystemClock()
         self.random = random or Random()
-        self.templates = TemplateJudge(client)
+        self.templates = TemplateJudge(client, self.clock)
         self.job_interests = Interests()
         self.cluster_interests = Interests()
         self.pods = Children(client, PODS, Pod, informers.pods)
