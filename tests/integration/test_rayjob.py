@@ -381,13 +381,49 @@ async def test_a_time_to_live_that_can_not_be_destroys_nothing(seen: Observed, d
     await seen.gone(RAYCLUSTERS)
 
 
-async def test_a_job_that_does_not_get_to_run_in_time_fails(seen: Observed, stand_ins: StandIns) -> None:
+@pytest.mark.parametrize(
+    "shutdown",
+    [
+        {"shutdownAfterJobFinishes": True},
+        {"shutdownAfterJobFinishes": False},
+        {"shutdownAfterJobFinishes": True, "ttlSecondsAfterFinished": 1000},
+    ],
+    ids=["shut down", "kept", "kept for a while"],
+)
+async def test_a_job_that_does_not_get_a_place_in_time_fails_and_gives_everything_back(
+    seen: Observed, stand_ins: StandIns, shutdown: dict[str, Any]
+) -> None:
     stand_ins.holds_back = lambda pod: True
-    await create(seen, ray_job("demo", preRunningDeadlineSeconds=2, shutdownAfterJobFinishes=True))
+    await create(seen, ray_job("demo", preRunningDeadlineSeconds=2, **shutdown))
     status = await seen.job_state("demo", "Failed")
     assert status["reason"] == "PreRunningDeadlineExceeded"
     await seen.gone(RAYCLUSTERS, PODS)
     await released(seen, "demo")
+
+
+async def test_a_gang_that_has_a_place_is_kept_with_its_failed_job(seen: Observed, stand_ins: StandIns) -> None:
+    stand_ins.holds_back = lambda pod: True
+    await create(seen, ray_job("demo"))
+    pods = await eventually(lambda: _three(seen), "three pods")
+    place = pods[0]["metadata"]
+    await seen.api.patch(PODS, seen.namespace, place["name"], {"spec": {"schedulingGates": []}})
+    await seen.api.bind(seen.namespace, place["name"], uid=place["uid"], node="node-1")
+    await edit(seen, "demo", preRunningDeadlineSeconds=1)
+    status = await seen.job_state("demo", "Failed")
+    # Its place for the submitter is free when the look that decides on the cluster is over.
+    group = await seen.until(
+        PODGROUPS,
+        "ray-demo-pg",
+        lambda pg: "muster.dev/companions" not in (pg["metadata"].get("annotations") or {}),
+        "no place is kept for the submitter any more",
+    )
+    assert group["spec"]["minMember"] == 3
+    assert await seen.names(RAYCLUSTERS) == {status["rayClusterName"]}
+
+
+async def _three(seen: Observed) -> list[dict[str, Any]]:
+    pods = await seen.pods()
+    return pods if len(pods) == 3 else []
 
 
 async def test_the_cluster_is_kept_for_its_time_to_live(seen: Observed) -> None:

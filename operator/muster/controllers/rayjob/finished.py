@@ -1,6 +1,8 @@
 """States Complete and Failed: a Ray job that may still run is stopped, and the cluster goes when the spec says so.
 
-While a cluster is kept its PodGroup stays as large as the cluster, because its pods still hold their places.
+While a cluster is kept its PodGroup stays as large as the cluster, because its pods still hold their places. A gang
+that never had a place gives everything back when its job has failed, whatever the spec says: it would only claim one
+later, for a cluster that nobody waits for (P7).
 """
 
 from __future__ import annotations
@@ -82,6 +84,10 @@ async def _silence_submitter(look: Look) -> Requeue | None:
 
 async def _give_back(look: Look) -> Requeue | None:
     spec = look.job.spec
+    if await _never_had_a_place(look):
+        await release_pod_group(look.context, look.job)
+        await delete_cluster(look)
+        return None
     # A time to live that can't be is no reason to destroy anything: the cluster stays until it has been corrected.
     if spec.shutdown_after_job_finishes and not look.problems_with("ttlSecondsAfterFinished"):
         due = (seconds_of(look.status.end_time) or look.now) + (spec.ttl_seconds_after_finished or 0)
@@ -93,6 +99,19 @@ async def _give_back(look: Look) -> Requeue | None:
         return Requeue(due - look.now)
     await _keep_pod_group(look)
     return None
+
+
+async def _never_had_a_place(look: Look) -> bool:
+    """Whether the job failed while its whole gang waited: it never ran, and no pod of its cluster has a node."""
+    if look.state != JobDeploymentStatus.FAILED or look.status.dashboard_url:
+        return False
+    cluster = await job_cluster.find(look)
+    if cluster is None:
+        return True
+    if not job_cluster.is_the_jobs(look, cluster):
+        return False
+    pods = look.context.pods.owned_by(look.job.metadata.namespace, cluster.metadata.uid)
+    return not any(pod.spec.node_name for pod in pods)
 
 
 async def _keep_pod_group(look: Look) -> None:
