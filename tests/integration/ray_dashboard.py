@@ -27,6 +27,8 @@ class RayJobRun:
 
     submission_id: str
     entrypoint: str
+    words: str = "the job is"
+    """What Ray says, before the status."""
     status: str = "PENDING"
     looks: int = 0
     started: int = field(default_factory=lambda: int(time.time() * 1000))
@@ -49,7 +51,7 @@ class RayJobRun:
             "submission_id": self.submission_id,
             "entrypoint": self.entrypoint,
             "status": self.status,
-            "message": f"the job is {self.status}",
+            "message": f"{self.words} {self.status}",
             "start_time": self.started,
             "end_time": self.ended,
         }

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from muster.controllers.excerpt import LONGEST
 from muster.controllers.raycluster import plan
 from muster.kube.client import ApiClient
 from muster.kube.resource import PODGROUPS, PODS, QUEUES, RAYCLUSTERS, SERVICES, Resource
@@ -188,6 +189,17 @@ async def test_a_spec_that_can_not_work_is_refused_by_its_field_and_recovers(
     status = await seen.cluster_state("demo", "ready")
     assert "ReplicaFailure" not in conditions(status)
     assert not status.get("reason")
+
+
+async def test_of_a_thousand_problems_no_more_is_stored_than_can_be(seen: Observed) -> None:
+    group = worker_group(idleTimeoutSeconds=-1, priority=1)
+    groups = [{**group, "groupName": f"{'g' * 40}-{index}"} for index in range(1000)]
+    await create(seen, ray_cluster("demo", *groups))
+    refused = await seen.until(RAYCLUSTERS, "demo", lambda one: "status" in one, "it is told")
+    reason = refused["status"]["reason"]
+    assert reason.startswith("spec.workerGroupSpecs[0].")
+    assert "spec.workerGroupSpecs[999]." in reason
+    assert len(reason) == LONGEST
 
 
 async def test_a_name_that_is_too_long_is_refused_with_nothing_made(seen: Observed) -> None:

@@ -89,6 +89,16 @@ async def test_a_failing_program_fails_the_job_with_rays_words(seen: Observed, m
     await seen.event("AppFailed", "the job is FAILED")
 
 
+async def test_of_what_ray_says_no_more_is_stored_than_can_be(seen: Observed, dashboards: RayDashboards) -> None:
+    await create(seen, ray_job("demo", "run"))
+    run = dashboards.run_of((await runs(seen))["jobId"])
+    run.words = f"Job entrypoint command failed: {'x' * 1_700_000} the last line"
+    run.end("FAILED")
+    message = (await seen.job_state("demo", "Failed"))["message"]
+    assert message.startswith("Job entrypoint command failed: x")
+    assert message.endswith("x the last line FAILED")
+
+
 async def test_a_kept_cluster_keeps_its_gang_and_the_submitters_place_is_free(seen: Observed) -> None:
     await create(seen, ray_job("demo"))
     status = await seen.job_state("demo", "Complete")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -10,6 +11,7 @@ from muster.api.errors import FieldProblem
 from muster.api.raycluster import RayCluster
 from muster.controllers.clock import timestamp
 from muster.controllers.context import Context
+from muster.controllers.excerpt import excerpt
 from muster.controllers.primary import Raw, in_words, invalid_reason, write_status
 from muster.controllers.raycluster.place import not_stuck
 from muster.controllers.raycluster.services import observed_head_service
@@ -20,6 +22,8 @@ from muster.ray.cluster_status import cluster_status
 
 async def report(context: Context, raw: Raw, cluster: RayCluster, failure: ReplicaFailure | None = None) -> RayCluster:
     """Write what the cluster's pods and service amount to; return the cluster as it is stored then."""
+    if failure is not None:
+        failure = replace(failure, message=excerpt(failure.message))
     status = cluster_status(
         cluster,
         not_stuck(context.pods_of(cluster), context.clock.now()),
@@ -37,7 +41,7 @@ async def report_refusal(context: Context, raw: Raw, problems: Sequence[FieldPro
         "type": REPLICA_FAILURE,
         "status": "True",
         "reason": invalid_reason("RayCluster", problems[0]),
-        "message": in_words(problems),
+        "message": excerpt(in_words(problems)),
     }
     conditions: list[dict[str, Any]] = list(status.get("conditions") or [])
     before = next((entry for entry in conditions if entry.get("type") == REPLICA_FAILURE), {})

@@ -9,6 +9,7 @@ from muster.api.errors import FieldProblem
 from muster.api.rayjob import JobDeploymentStatus, JobStatus, RayJob, RayJobStatus
 from muster.controllers.clock import timestamp
 from muster.controllers.context import Context
+from muster.controllers.excerpt import excerpt
 from muster.controllers.primary import Raw, write_status
 from muster.kube.errors import ApiError
 from muster.kube.events import EventType
@@ -56,7 +57,12 @@ class Look:
         return self.context.clock.now()
 
     async def write(self, **changes: Any) -> None:
-        """Store these fields of the status (snake_case; None removes one); nothing is sent when they are so already."""
+        """Store these fields of the status (snake_case; None removes one); nothing is sent when they are so already.
+
+        Of a `message` that is too long to be stored an excerpt is.
+        """
+        if changes.get("message"):
+            changes["message"] = excerpt(changes["message"])
         wanted = self.status.model_copy(update=changes).dump()
         self._take(await write_status(self.context, RAYJOBS, self.raw, wanted))
 
