@@ -22,6 +22,15 @@ def test_a_place_keeps_its_intended_name_until_the_pod_is_seen() -> None:
     assert names.name("c-workers-worker-", "workers", 0) != first
 
 
+def test_a_name_that_was_given_up_does_not_take_its_successor_along() -> None:
+    names = IntendedNames(Random(1))
+    first = names.name("c-", "workers", 0)
+    names.discard(first)
+    second = names.name("c-", "workers", 0)
+    names.seen([first])
+    assert names.name("c-", "workers", 0) == second
+
+
 async def test_broken_pods_are_replaced_at_once_then_ever_more_slowly_and_all_is_forgiven_in_time() -> None:
     clock = FakeClock()
     pacing = ReplacementPacing(clock)

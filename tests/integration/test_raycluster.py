@@ -99,6 +99,26 @@ async def test_a_failed_worker_is_replaced_and_other_groups_are_served_meanwhile
     await seen.event("DeletedWorkerPod", dead["metadata"]["name"])
 
 
+async def test_a_replica_in_the_place_of_a_broken_one_has_a_name_of_its_own(
+    seen: Observed, stand_ins: StandIns
+) -> None:
+    await create(seen, ray_cluster("demo", worker_group("hosts", 1, numOfHosts=2)))
+    await seen.cluster_state("demo", "ready")
+    pods = await seen.pods("hosts")
+    (broken,) = replica_names(pods)
+    await stand_ins.set_pod(pods[0]["metadata"]["name"], phase="Failed", ready=False)
+
+    async def another() -> set[str]:
+        found = await seen.pods("hosts")
+        return replica_names(found) - {broken} if len(found) == 2 else set()
+
+    assert len(await eventually(another, "another replica")) == 1
+
+
+def replica_names(pods: list[dict[str, Any]]) -> set[str]:
+    return {pod["metadata"]["labels"]["ray.io/worker-group-replica-name"] for pod in pods}
+
+
 async def test_a_failed_head_is_replaced(seen: Observed, stand_ins: StandIns) -> None:
     await create(seen, ray_cluster("demo"))
     await seen.cluster_state("demo", "ready")

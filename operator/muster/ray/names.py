@@ -45,6 +45,11 @@ def worker_pod_prefix(cluster: str, group: str) -> str:
     return f"{f'{cluster}-{group}'[:_MAX_POD_PREFIX]}-worker-".lower()
 
 
+def replica_prefix(group: str) -> str:
+    """The name of a replica of several hosts up to its random suffix; in full it is the value of a label."""
+    return label_value(group + "-" + "x" * SUFFIX_LENGTH)[:-SUFFIX_LENGTH]
+
+
 def identifier(cluster: str, node_type: str) -> str:
     """The value of the label `ray.io/identifier`. `node_type` is head or worker."""
     return label_value(f"{cluster}-{node_type}")

@@ -24,22 +24,26 @@ class IntendedNames:
     def __init__(self, random: Random) -> None:
         self._random = random
         self._names: dict[tuple[str, int, int], str] = {}
+        self._places: dict[str, tuple[str, int, int]] = {}
 
     def name(self, prefix: str, group: str, replica: int, host: int = -1) -> str:
         """The name for this place: `prefix` and a random suffix, the same one until `seen` or `discard`."""
         place = (group, replica, host)
         if place not in self._names:
-            self._names[place] = prefix + random_suffix(self._random)
+            name = prefix + random_suffix(self._random)
+            self._names[place], self._places[name] = name, place
         return self._names[place]
 
     def seen(self, names: Iterable[str]) -> None:
         """Things of these names exist: their places will need new names one day."""
-        known = set(names)
-        self._names = {place: name for place, name in self._names.items() if name not in known}
+        for name in names:
+            self.discard(name)
 
     def discard(self, name: str) -> None:
         """The name is taken by something else, or used up."""
-        self.seen([name])
+        place = self._places.pop(name, None)
+        if place is not None and self._names.get(place) == name:
+            del self._names[place]
 
 
 @dataclass(slots=True)

@@ -79,6 +79,7 @@ class ClusterPods:
         """Delete what has to go, create what is missing."""
         pods = self._context.pods_of(self._cluster)
         self._memory.names.seen(pod.metadata.name for pod in pods)
+        self._memory.names.seen(pod.metadata.labels.get(labels.REPLICA_NAME, "") for pod in pods)
         await self._head([pod for pod in pods if is_head(pod)])
         workers = [pod for pod in pods if is_worker(pod)]
         groups = self._cluster.spec.worker_groups
@@ -139,7 +140,7 @@ class ClusterPods:
         place = WorkerPlace(creation.replica)
         if group.hosts > 1:
             replica_name = creation.replica_name or intended.name(
-                f"{group.group_name}-", group.group_name, creation.replica
+                names.replica_prefix(group.group_name), group.group_name, creation.replica
             )
             place = WorkerPlace(creation.replica, replica_name, creation.host)
         prefix = names.worker_pod_prefix(cluster.metadata.name, group.group_name)
