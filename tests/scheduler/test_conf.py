@@ -81,9 +81,9 @@ def extender(**arguments: Any) -> dict[str, Any]:
             "whole number",
         ),
         (
-            with_plugin(name="predicates", arguments={"predicate.DynamicResourceAllocationEnable": True}),
+            with_plugin(name="predicates", arguments={"predicate.DynamicResourceAllocationEnable": "perhaps"}),
             "tiers[0].plugins[1].arguments.predicate.DynamicResourceAllocationEnable",
-            "not supported yet",
+            "true or false",
         ),
         (
             with_plugin(name="predicates", arguments={"predicate.NodeAffinityEnable": "perhaps"}),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from muster.scheduler.device_book import Devices
 from muster.scheduler.hierarchy import link
 from muster.scheduler.job import NO_CONTRIBUTION, JobInfo
 from muster.scheduler.neighbours import Neighbours
@@ -47,6 +48,8 @@ class Accounts:
 
     def __init__(self) -> None:
         self.nodes: dict[str, NodeInfo] = {}
+        self.delegated: dict[str, dict[str, TaskInfo]] = {}
+        """Job to its pods (by uid) that the default scheduler has been told to bind and has not bound yet."""
         self.gone_nodes: set[str] = set()
         """Nodes that were deleted while pods were on them, until those are deleted too."""
         self.tasks: dict[str, TaskInfo] = {}
@@ -64,6 +67,7 @@ class Accounts:
         self.shapes = ShapeBook(self.index, self.neighbours)
         self.lot = ParkingLot()
         self.storage = Storage(self._on_storage_changed)
+        self.devices = Devices(self.nodes, self._on_devices_changed)
         self.relief = Relief()
         self.changed: dict[str, JobInfo] = {}
         self.waiting: dict[str, JobInfo] = {}
@@ -123,6 +127,8 @@ class Accounts:
             node.remove(task)
         if task.shape.counted:
             self.neighbours.count(task, node, sign)
+        if task.shape.devices is not None:
+            self.devices.hold(task, node.name, sign)
         if node.spec is not None:
             self.index.touch(node)
             if task.status.holds:
@@ -154,6 +160,24 @@ class Accounts:
         if task.shape.counted:
             self.relief.company |= task.shape.concerns
 
+    def delegate(self, task: TaskInfo, since: float) -> None:
+        """The default scheduler has to bind the task, and knows since then."""
+        if task.job is None:
+            return
+        if task.delegated_at is None:
+            task.delegated_at = since
+        self.delegated.setdefault(task.job.key, {})[task.uid] = task
+
+    def undelegate(self, task: TaskInfo) -> None:
+        """Nothing is expected of the default scheduler any more."""
+        task.delegated_at = None
+        key = task.job.key if task.job is not None else ""
+        waiting = self.delegated.get(key)
+        if waiting is not None:
+            waiting.pop(task.uid, None)
+            if not waiting:
+                del self.delegated[key]
+
     def free(self, task: TaskInfo) -> None:
         """Note that what the task holds is, or is about to be, free for others."""
         node = self.nodes.get(task.node) if task.node is not None else None
@@ -169,6 +193,9 @@ class Accounts:
 
     def _on_storage_changed(self) -> None:
         self.relief.storage = True
+
+    def _on_devices_changed(self) -> None:
+        self.relief.devices = True
 
     def look_out(self, outlooks: tuple[Outlook, ...]) -> None:
         """Let these plugins say what else decides on which nodes tasks may run."""

@@ -103,13 +103,17 @@ class SchedulerCache(PodGroups):
             status, node = what_stands(old, task, status, node)
             task.nominated = old.nominated if status is TaskStatus.PENDING else None
             task.spoils = old.spoils
+            task.delegated_at = old.delegated_at
+            self.undelegate(old)
             self._detach(old)
         self._count_claims(old, task)
+        task.assumed = task.assumed or status is TaskStatus.BINDING
         self.tasks[spec.uid] = task
         task.job = self._job_of(spec)
         if self.outlooks:
             self.shape(task)
         self._attach(task, status, node)
+        self._await_default_scheduler(task)
         if old is None:
             self._believe_nomination(task)
         if status in (TaskStatus.BOUND, TaskStatus.RUNNING):
@@ -120,6 +124,16 @@ class SchedulerCache(PodGroups):
         elif task.node is not None:
             self.note_company(task)
         self._touch_task(task)
+
+    def _await_default_scheduler(self, task: TaskInfo) -> None:
+        """Keep count of how long a pod that was delegated has been waiting for its binding."""
+        delegation = task.spec.delegation
+        if delegation is None:
+            return
+        if task.status is TaskStatus.BINDING:
+            self.delegate(task, delegation.since)
+        else:
+            self.undelegate(task)
 
     def _believe_nomination(self, task: TaskInfo) -> None:
         """A pod that was promised a node before a restart still is, if the room is there (`nominations.restore`)."""
@@ -135,6 +149,7 @@ class SchedulerCache(PodGroups):
             return
         self._detach(task)
         self._count_claims(task, None)
+        self.undelegate(task)
         self._note_relief(task, None)
         self._touch_task(task)
         self._clean_up(task)
@@ -154,6 +169,7 @@ class SchedulerCache(PodGroups):
         status = TaskStatus.PENDING if task.status is TaskStatus.BINDING else task.status
         self.move(task, status, None)
         task.assumed = False
+        self.undelegate(task)
         self._touch_task(task)
 
     def evict_failed(self, task_uid: str) -> None:

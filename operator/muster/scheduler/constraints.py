@@ -106,15 +106,27 @@ class Seat:
 
 
 @dataclass(frozen=True, slots=True)
+class DeviceUse:
+    """The devices that a pod claims: the keys of its ResourceClaims, and its claims for which none was made yet.
+
+    Only kube-scheduler can have claims allocated: a pod that is not `delegated` to it can't be bound.
+    """
+
+    claims: tuple[str, ...] = ()
+    unmade: tuple[str, ...] = ()
+    delegated: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class PodConstraints:
     """Everything but resources that decides on which node a pod may run.
 
     `node_selector` is sorted pairs. `required` is None without required node affinity, else a disjunction of terms.
     `revocable` pods bear nodes that are there only at certain times. `node_groups` are those of the pod's queue, where
     a plugin minds, `seat` is the pod's role in a job that minds who shares nodes. `images` are those of all containers,
-    with tag, one for each container. `claims` are the keys of the pod's PersistentVolumeClaims. `assumed` (milli-CPU,
-    bytes) is what scores count for containers that ask for no CPU or memory. `individual` is the pod's uid where a
-    plugin asks about each pod by itself: it then shares its shape with no other.
+    with tag, one for each container. `claims` are the keys of the pod's PersistentVolumeClaims, `devices` are its
+    ResourceClaims. `assumed` (milli-CPU, bytes) is what scores count for containers that ask for no CPU or memory.
+    `individual` is the pod's uid where a plugin asks about each pod by itself: it then shares its shape with no other.
     """
 
     node_selector: tuple[tuple[str, str], ...] = ()
@@ -128,6 +140,7 @@ class PodConstraints:
     company: Company | None = None
     images: tuple[str, ...] = ()
     claims: tuple[str, ...] = ()
+    devices: DeviceUse | None = None
     assumed: tuple[int, int] = (0, 0)
     individual: str = ""
 

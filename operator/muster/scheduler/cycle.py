@@ -24,7 +24,7 @@ from muster.scheduler.job import JobInfo
 from muster.scheduler.node import NodeInfo
 from muster.scheduler.nominations import restore
 from muster.scheduler.outcome import Outcome, PodGroupStatus, QueueStatus
-from muster.scheduler.parking import Parking, Relief
+from muster.scheduler.parking import BY_SHAPE, Parking, Relief
 from muster.scheduler.placing import gang_key
 from muster.scheduler.reasons import Code, Reason, Wake
 from muster.scheduler.repair import (
@@ -256,7 +256,7 @@ def _park(session: Session) -> None:
             continue
         if job.reason is not None and job.reason.code is not Code.WAITING_FOR_TURN:
             cache.waiting.pop(job.key, None)
-            by_shape = wakes & {Wake.NODES, Wake.VOLUMES}
+            by_shape = wakes & BY_SHAPE
             shapes = {task.shape.id: task.shape for task in job.pending.values()} if by_shape else {}
             shapes.update((task.shape.id, task.shape) for task in job.companions_pending())
             blocking = {reason.queue for reason in reasons if reason.queue and Wake.QUEUE in reason.wakes}

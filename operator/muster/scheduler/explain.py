@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from muster.scheduler.session import Session
 
 
+MILLI = 1000
 TAKEN_BY_MEMBERS = "node(s) taken by the gang's other members"
 
 
@@ -89,10 +90,15 @@ def survey_nodes(session: Session, shape: Shape) -> Reason:
         nearest = candidate if nearest is None else min(nearest, candidate)
     resource = min(dimensions, key=lambda name: (-dimensions[name], name), default=None)
     used, free, limit = _amounts(roomiest[resource], resource) if resource is not None else (None, None, None)
+    requested = shape.init_request.get(resource) if resource is not None else None
+    devices = session.shortage(shape)
+    if resource is None and devices is not None:
+        resource, requested = devices.resource, (devices.asked or devices.total) * MILLI
+        used, free, limit = (devices.total - devices.free) * MILLI, devices.free * MILLI, devices.total * MILLI
     return Reason(
         Code.NOT_ENOUGH_NODES,
         resource=resource,
-        requested=shape.init_request.get(resource) if resource else None,
+        requested=requested,
         used=used,
         free=free,
         limit=limit,

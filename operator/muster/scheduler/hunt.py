@@ -49,6 +49,8 @@ class Hunt:
 
     def make_room(self, task: TaskInfo, statement: Statement) -> bool:
         """Promise the task room, with evictions if need be; False when there is none to be had."""
+        if self.session.framework.judge.hurdle(task.shape) is not None:
+            return False
         return promise_free_room(self.session, task, statement) or self._evict_for(task, statement)
 
     def _evict_for(self, task: TaskInfo, statement: Statement) -> bool:

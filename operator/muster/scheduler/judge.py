@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from muster.scheduler.node import NodeInfo
-from muster.scheduler.reasons import Reason
+from muster.scheduler.reasons import Code, Reason
 from muster.scheduler.task import Shape
 
 Predicate = Callable[[Shape, NodeInfo], "str | None"]
@@ -25,6 +25,10 @@ NodeWish = Callable[[Sequence[NodeInfo]], "Sequence[float] | None"]
 Hurdle = Callable[[Shape], "Reason | None"]
 WishMaker = Callable[[Shape, bool], "NodeWish | None"]
 
+NOT_DELEGATED = (
+    "it uses ResourceClaims, which only default-scheduler can have allocated: make the pod with schedulerName "
+    "default-scheduler and the scheduling gate muster.dev/gang"
+)
 
 PRECISION = 1000
 """Scores are compared in thousandths of a point: finer than any plugin means, coarser than what floats add by noise."""
@@ -67,6 +71,9 @@ class Judge:
         """Why the shape can go to no node at all, whatever nodes there are."""
         if shape.plain:
             return None
+        if shape.devices is not None and not shape.devices.delegated:
+            # Whatever plugins are configured: the kubelet would refuse it, and it would hold its node for nothing.
+            return Reason(Code.NEEDS_DEFAULT_SCHEDULER, detail=NOT_DELEGATED)
         return next((reason for each in self.hurdles if (reason := each(shape)) is not None), None)
 
     def objection(self, shape: Shape, node: NodeInfo, *, later: bool = False) -> str | None:

@@ -21,7 +21,8 @@ class Binding:
     """Bind this pod to this node. The model holds the task as Binding already.
 
     `volumes` are the claims (`namespace/name`) that wait for the node to be known, each with the volume that it is to
-    get, empty where one has to be made; they have to be bound first.
+    get, empty where one has to be made; they have to be bound first. A pod to `delegate` is pinned to the node for the
+    default scheduler to bind it, volumes and devices included.
     """
 
     task_uid: str
@@ -30,6 +31,7 @@ class Binding:
     node: str
     job: str
     volumes: tuple[tuple[str, str], ...] = ()
+    delegate: bool = False
 
 
 @dataclass(frozen=True, slots=True)

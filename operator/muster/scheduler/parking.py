@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from muster.scheduler.task import Shape
 
 MANY_NODES = 64
+BY_SHAPE = frozenset({Wake.NODES, Wake.VOLUMES, Wake.DEVICES})
+"""What helps only those who could use it."""
 
 Helps = Callable[["Shape", Iterable["NodeInfo"]], bool]
 
@@ -47,9 +49,9 @@ class Parking:
 class Relief:
     """What got better since the last cycle.
 
-    `company` are the selections whose pods came or went, `storage` says that claims or volumes changed. `victims`:
-    pods may be evicted now that could not be before. A plugin whose verdict on victims changes by itself (with the
-    time) sets it in `on_session_open`.
+    `company` are the selections whose pods came or went, `storage` says that claims or volumes changed, `devices`
+    that resource claims or devices did. `victims`: pods may be evicted now that could not be before. A plugin whose
+    verdict on victims changes by itself (with the time) sets it in `on_session_open`.
     """
 
     nodes: dict[str, NodeInfo] = field(default_factory=dict)
@@ -58,10 +60,11 @@ class Relief:
     cluster: bool = False
     victims: bool = False
     storage: bool = False
+    devices: bool = False
     everything: bool = False
 
     def __bool__(self) -> bool:
-        better = self.everything or self.cluster or self.victims or self.storage
+        better = self.everything or self.cluster or self.victims or self.storage or self.devices
         return bool(better or self.queues or self.nodes or self.company)
 
 
@@ -166,7 +169,7 @@ class ParkingLot:
             yield from self._by_victims.values()
         for queue in relief.queues:
             yield from self._by_queue.get(queue, {}).values()
-        if relief.nodes or relief.company or relief.storage:
+        if relief.nodes or relief.company or relief.storage or relief.devices:
             every = len(relief.nodes) > MANY_NODES
             for shapes, shelf in self._by_shapes.items():
                 if every or not shapes or any(self._helped(shape, relief, helps) for shape in shapes):
@@ -175,6 +178,8 @@ class ParkingLot:
     @staticmethod
     def _helped(shape: Shape, relief: Relief, helps: Helps) -> bool:
         if not shape.concerns.isdisjoint(relief.company) or (relief.storage and shape.scheduling.claims):
+            return True
+        if relief.devices and shape.devices is not None:
             return True
         return bool(relief.nodes) and helps(shape, relief.nodes.values())
 
@@ -186,7 +191,7 @@ class ParkingLot:
             yield self._by_cluster
         if Wake.VICTIMS in parking.wakes:
             yield self._by_victims
-        if Wake.NODES in parking.wakes or Wake.VOLUMES in parking.wakes:
+        if parking.wakes & BY_SHAPE:
             yield self._by_shapes.setdefault(parking.shapes, {})
 
     def _drop_empty_shelves(self, parking: Parking) -> None:

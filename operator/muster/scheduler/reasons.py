@@ -46,6 +46,7 @@ class Code(Enum):
     """Every reason. The value is what users see as `code`."""
 
     INVALID_POD_GROUP = "InvalidPodGroup"
+    NEEDS_DEFAULT_SCHEDULER = "NeedsDefaultScheduler"
     PODS_GATED = "PodsGated"
     QUEUE_MISSING = "QueueMissing"
     QUEUE_BROKEN = "QueueBroken"
@@ -60,6 +61,7 @@ class Code(Enum):
     VOLUME_NOT_READY = "VolumeNotReady"
     EXTENDER_REFUSED = "ExtenderRefused"
     EXTENDER_UNAVAILABLE = "ExtenderUnavailable"
+    RESOURCE_CLAIM_NOT_READY = "ResourceClaimNotReady"
     QUEUE_QUOTA = "QueueQuota"
     CLUSTER_OVERCOMMIT = "ClusterOvercommit"
     NAMESPACE_QUOTA = "NamespaceQuota"
@@ -76,6 +78,7 @@ class Code(Enum):
 
 _CLASSES = {
     Code.INVALID_POD_GROUP: ReasonClass.MISCONFIGURED,
+    Code.NEEDS_DEFAULT_SCHEDULER: ReasonClass.MISCONFIGURED,
     Code.PODS_GATED: ReasonClass.GATED,
     Code.QUEUE_MISSING: ReasonClass.QUEUE,
     Code.QUEUE_BROKEN: ReasonClass.QUEUE,
@@ -90,6 +93,7 @@ _CLASSES = {
     Code.VOLUME_NOT_READY: ReasonClass.INCOMPLETE,
     Code.EXTENDER_REFUSED: ReasonClass.INCOMPLETE,
     Code.EXTENDER_UNAVAILABLE: ReasonClass.INCOMPLETE,
+    Code.RESOURCE_CLAIM_NOT_READY: ReasonClass.INCOMPLETE,
     Code.QUEUE_QUOTA: ReasonClass.QUOTA,
     Code.CLUSTER_OVERCOMMIT: ReasonClass.QUOTA,
     Code.NAMESPACE_QUOTA: ReasonClass.QUOTA,
@@ -107,6 +111,7 @@ class Wake(Enum):
     QUEUE = "the queue frees quota or changes"
     CLUSTER = "the cluster frees or gains resources"
     VOLUMES = "a volume claim gets its volume, or a volume changes"
+    DEVICES = "a resource claim is made or changes, or devices do"
     NODES = "a node is added, freed or changed"
     VICTIMS = "pods that may be evicted for it run"
     EXTENDER = "the scheduler's extender is asked again, as it is from time to time"
@@ -288,6 +293,7 @@ def _larger_than_every_node(reason: Reason) -> str:
 
 _TEXTS: dict[Code, Callable[[Reason], str]] = {
     Code.INVALID_POD_GROUP: lambda r: f"the PodGroup can't be used: {r.detail}",
+    Code.NEEDS_DEFAULT_SCHEDULER: lambda r: f"{r.member} can't be placed: {r.detail}",
     Code.PODS_GATED: lambda r: (
         f"{r.have} of {r.need} pods{f' of role {r.role}' if r.role else ''} may be scheduled, "
         f"{r.detail or 'the others'} are held by a scheduling gate"
@@ -308,6 +314,7 @@ _TEXTS: dict[Code, Callable[[Reason], str]] = {
     Code.VOLUME_NOT_READY: lambda r: f"{r.member} can't be placed yet: {r.detail}",
     Code.EXTENDER_REFUSED: _extender_refused,
     Code.EXTENDER_UNAVAILABLE: lambda r: f"the scheduler's extender can't be asked: {r.detail}",
+    Code.RESOURCE_CLAIM_NOT_READY: lambda r: f"{r.member} can't be placed yet: {r.detail}",
     Code.QUEUE_QUOTA: _queue_quota,
     Code.CLUSTER_OVERCOMMIT: lambda r: (
         f"the cluster is promised already: asks for {amount(r, r.requested)}, used and promised "

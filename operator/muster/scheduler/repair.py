@@ -8,11 +8,13 @@ evicted, by the gang itself, so that it can wait as a whole.
 from __future__ import annotations
 
 from collections import Counter
+from math import inf
 
 from muster.scheduler.job import JobInfo
 from muster.scheduler.outcome import ROLLBACK
 from muster.scheduler.session import Session
 from muster.scheduler.specs import Phase, TaskStatus
+from muster.scheduler.task import TaskInfo
 
 
 def is_broken(job: JobInfo) -> bool:
@@ -77,9 +79,14 @@ def forget_when_confirmed(job: JobInfo) -> None:
 def watch_over(session: Session, job: JobInfo) -> None:
     """Note since when a gang is broken, and take it down when its time is up."""
     job.lost = find_lost(session, job)
+    late = overdue(session, job)
+    job.lost.update(task.role for task in late if not job.is_companion(task))
     since = note_broken(session, job)
-    if since is not None and session.now >= since + session.configuration.gang_repair_timeout:
+    if since is not None and (late or session.now >= since + session.configuration.gang_repair_timeout):
         roll_back(session, job)
+    elif late:
+        take_down(session, job, late)
+        job.lost = find_lost(session, job)
 
 
 def note_broken(session: Session, job: JobInfo) -> float | None:
@@ -91,16 +98,44 @@ def note_broken(session: Session, job: JobInfo) -> float | None:
     return job.broken_since
 
 
+def overdue(session: Session, job: JobInfo) -> list[TaskInfo]:
+    """Members that the default scheduler was told to bind and has not bound in time.
+
+    What it knows against the node we do not know. Gate and pin can't be put back, so such a pod has to be made anew.
+    """
+    waiting = session.cache.delegated.get(job.key)
+    if not waiting:
+        return []
+    for task in waiting.values():
+        task.delegated_at = _at_most_now(session, task.delegated_at)
+    return [task for task in waiting.values() if _gives_up_at(session, task) <= session.now]
+
+
+def _gives_up_at(session: Session, task: TaskInfo) -> float:
+    """When the default scheduler's time for the task is up; never for one that is leaving."""
+    if task.delegated_at is None or task.status is not TaskStatus.BINDING:
+        return inf
+    return task.delegated_at + session.configuration.gang_repair_timeout
+
+
 def roll_back(session: Session, job: JobInfo) -> None:
     """Evict what is left of the gang; it may be placed again as a whole."""
-    statement = session.statement()
-    for task in sorted(job.all_tasks(), key=lambda each: each.order):
-        if task.status.placed and task.spec.ours:
-            session.cache.free(task)
-            statement.evict(task, ROLLBACK)
-    statement.commit(by=job.key)
+    take_down(session, job, [task for task in job.all_tasks() if task.status.placed and task.spec.ours])
     job.broken_since = None
     job.held_min = job.min_member
+
+
+def take_down(session: Session, job: JobInfo, tasks: list[TaskInfo]) -> None:
+    """Evict these members, by the gang itself."""
+    if not tasks:
+        return
+    statement = session.statement()
+    for task in sorted(tasks, key=lambda each: each.order):
+        session.cache.free(task)
+        if task.delegated_at is not None:
+            task.delegated_at = session.now  # if it can't be evicted it is waited for once more
+        statement.evict(task, ROLLBACK)
+    statement.commit(by=job.key)
 
 
 def release_room_of_the_unplaced(session: Session, job: JobInfo) -> None:
@@ -135,6 +170,8 @@ def next_deadline(session: Session, job: JobInfo) -> float | None:
     if job.broken_since is not None and not _is_whole(job):
         # A gang that is ready again waits for the confirmation of its bindings, and what becomes of them is an event.
         deadlines.append(job.broken_since + session.configuration.gang_repair_timeout)
+    waiting = session.cache.delegated.get(job.key, {}).values()
+    deadlines += [at for task in waiting if (at := _gives_up_at(session, task)) < inf]
     if (
         job.phase is Phase.INQUEUE
         and job.inqueue_since is not None

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+from muster.scheduler.devices import Shortage
 from muster.scheduler.explain import survey_nodes
 from muster.scheduler.framework import Framework
 from muster.scheduler.holds import Holds
@@ -61,6 +62,7 @@ class Session:
         self._possible: dict[int, bool] = {}
         self._surveyed: dict[int, Reason] = {}
         self._objections: dict[int, dict[str, str]] = {}
+        self._shortages: dict[int, Shortage | None] = {}
 
     # --- what actions do ---
 
@@ -109,12 +111,18 @@ class Session:
         """Keep why no node will do for the shape, as it is now: with the gang's other members in their places."""
         if not shape.plain and shape.id not in self._objections:
             check = self.framework.judge.check(shape, later=False)
-            nodes = self.cache.index.nodes_that_fit(shape)
+            nodes = list(self.cache.index.nodes_that_fit(shape))
             self._objections[shape.id] = {node.name: why for node in nodes if (why := check(node)) is not None}
+            if shape.devices is not None:
+                self._shortages[shape.id] = self.cache.devices.shortage(shape.devices, nodes)
 
     def objections(self, shape: Shape) -> Mapping[str, str]:
         """Why nodes that have the resources were no place for the shape, by node."""
         return self._objections.get(shape.id, {})
+
+    def shortage(self, shape: Shape) -> Shortage | None:
+        """Which devices the nodes that have the resources lacked for the shape; None where that was not it."""
+        return self._shortages.get(shape.id)
 
     def survey_nodes(self, shape: Shape) -> Reason:
         """What the nodes lack for a task of this shape, as it was when first asked in this cycle."""
@@ -149,9 +157,11 @@ class Session:
             return
         self.cache.move(task, TaskStatus.BINDING, task.node)
         task.assumed = True
-        spec = task.spec
-        volumes = self.cache.storage.ask(spec.scheduling.claims, self.cache.nodes[task.node])
-        self.bindings.append(Binding(spec.uid, spec.namespace, spec.name, task.node, job.key, volumes))
+        spec, delegate = task.spec, task.spec.delegation is not None
+        if delegate:
+            self.cache.delegate(task, self.now)
+        volumes = () if delegate else self.cache.storage.ask(spec.scheduling.claims, self.cache.nodes[task.node])
+        self.bindings.append(Binding(spec.uid, spec.namespace, spec.name, task.node, job.key, volumes, delegate))
 
     def reserve(self, task: TaskInfo, before: TaskStatus, node: str | None, *, lasting: bool) -> None:
         """A committed promise: kept until the session closes, a `lasting` one until the task is bound.

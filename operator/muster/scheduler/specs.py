@@ -101,6 +101,17 @@ class PodVerdict:
 
 
 @dataclass(frozen=True, slots=True)
+class Delegation:
+    """A pod that the default scheduler binds, once we have decided about its gang.
+
+    `node` is the one that it has been pinned to, empty until then, and `since` (Unix seconds) is when that was done.
+    """
+
+    node: str = ""
+    since: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class TaskSpec:
     """A pod. `request` includes `pods: 1`; `init_request` is what it needs to start (init containers counted).
 
@@ -112,6 +123,7 @@ class TaskSpec:
     `cooldown_until` it has run too short a time to be evicted for others. `expected_runtime` is how many seconds it
     says it is going to run, `started` since when it does; None: not said, not yet.
     `lost` pods have failed by no doing of their own: the kubelet refused them, or they were thrown off their node.
+    `delegation` is None for a pod that we bind ourselves.
     """
 
     uid: str
@@ -138,6 +150,7 @@ class TaskSpec:
     expected_runtime: float | None = None
     started: float | None = None
     lost: bool = False
+    delegation: Delegation | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,7 @@ class Shape:
         "best_effort",
         "concerns",
         "counted",
+        "devices",
         "id",
         "init_request",
         "matched",
@@ -64,11 +65,12 @@ class Shape:
         self.init_request = _with_pods(init_request, request)
         self.scheduling = scheduling
         self.assumed = scheduling.assumed
+        self.devices = scheduling.devices
         self.matched = matched
         self.ties = ties
         self.best_effort = init_request.is_empty()
         asked = scheduling.ports or scheduling.claims or scheduling.seat or scheduling.individual
-        self.plain = not (asked or ties or matched)
+        self.plain = not (asked or scheduling.devices or ties or matched)
         self.sociable = ties is not None and bool(ties.affinity or ties.spread)
         self.counted = bool(matched or (ties is not None and ties.owned))
         self.concerns = frozenset((*matched, *(ties.selections if ties is not None else ())))
@@ -86,7 +88,8 @@ class TaskInfo:
     """A pod, or the placeholder of one that a gang will need later (`companion`).
 
     `status` and `node` change only through the cache, which keeps all accounts. `assumed` says that the node is our
-    decision and not yet confirmed, `evicted` that leaving is our decision and not yet confirmed. `nominated` is the
+    decision and not yet confirmed, `delegated_at` (Unix seconds) since when the default scheduler is to confirm it,
+    `evicted` that leaving is our decision and not yet confirmed. `nominated` is the
     node on which pods were evicted for it, `spoils` names the jobs that lost that room. `job` is None for a pod that is
     no business of ours but occupies a node.
     """
@@ -94,6 +97,7 @@ class TaskInfo:
     __slots__ = (
         "assumed",
         "companion",
+        "delegated_at",
         "evicted",
         "identity",
         "job",
@@ -116,6 +120,7 @@ class TaskInfo:
         self.job: JobInfo | None = None
         self.companion = companion
         self.assumed = False
+        self.delegated_at: float | None = None
         self.evicted: TaskStatus | None = None
         self.nominated: str | None = None
         self.spoils: dict[str, Loss] = {}

@@ -10,9 +10,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from muster.scheduler.constraints import HARD_EFFECTS, Taint
+from muster.scheduler.device_book import Devices
 from muster.scheduler.framework import ExtensionPoints, Plugin
 from muster.scheduler.node import NodeInfo
-from muster.scheduler.plugins.arguments import boolean, only
+from muster.scheduler.plugins.arguments import boolean
+from muster.scheduler.plugins.devices import claim_hurdle, claimed_devices
 from muster.scheduler.plugins.host_ports import host_ports
 from muster.scheduler.plugins.pod_affinity import pod_affinity
 from muster.scheduler.plugins.topology_spread import topology_spread
@@ -32,6 +34,7 @@ _RULES = (
     "VolumeZone",
     "PodTopologySpread",
     "VolumeBinding",
+    "DynamicResourceAllocation",
 )
 _CORDON = Taint("node.kubernetes.io/unschedulable")
 
@@ -68,17 +71,18 @@ class Predicates(Plugin):
     name: ClassVar[str] = "predicates"
     arguments: ClassVar = {
         **{f"predicate.{name}Enable": boolean for name in _RULES},
-        "predicate.DynamicResourceAllocationEnable": only(boolean, False),
         "predicate.CacheEnable": boolean,
     }
 
     def __init__(self, arguments: dict[str, Any]) -> None:
         self._arguments = arguments
         self._storage = Storage()
+        self._devices = Devices({})
 
     def attach(self, cache: SchedulerCache) -> None:
-        """Learn what storage there is."""
+        """Learn what storage and devices there are."""
         self._storage = cache.storage
+        self._devices = cache.devices
 
     def register(self, points: ExtensionPoints) -> None:
         """Filters nodes. What is asked first says why a node will not do."""
@@ -100,9 +104,15 @@ class Predicates(Plugin):
         if self._enabled("VolumeBinding"):
             points.add("hurdles", volume_hurdle(self._get_storage))
             points.add("checks", volume_binding(self._get_storage))
+        if self._enabled("DynamicResourceAllocation"):
+            points.add("hurdles", claim_hurdle(self._get_devices))
+            points.add("checks", claimed_devices(self._get_devices))
 
     def _get_storage(self) -> Storage:
         return self._storage
+
+    def _get_devices(self) -> Devices:
+        return self._devices
 
     def _enabled(self, rule: str) -> bool:
         return bool(self._arguments.get(f"predicate.{rule}Enable", True))

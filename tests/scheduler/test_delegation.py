@@ -1,0 +1,146 @@
+"""Pods that the default scheduler binds: from our decision to its binding, and what happens when that does not come."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from muster.scheduler.conf import DEFAULT
+from muster.scheduler.outcome import Outcome
+from muster.scheduler.specs import Delegation, TaskStatus
+from muster.testing import Cluster, bindings, evictions, nodes, pod, pod_group
+from muster.testing_devices import claim, gpus, tell, user
+
+TIMEOUT = DEFAULT.gang_repair_timeout
+
+
+def cluster(members: int = 2, minimum: int | None = None) -> Cluster:
+    """A node with a device for each member of a gang."""
+    pods = [user(f"p{index}", "g", f"c{index}") for index in range(members)]
+    made = Cluster.of(nodes("n", members), pod_group("g", members if minimum is None else minimum), pods)
+    claims = [claim(f"c{index}") for index in range(members)]
+    tell(made, *(gpus(f"n-{index}", 1) for index in range(members)), *claims)
+    return made
+
+
+def pin(made: Cluster, outcome: Outcome) -> None:
+    """The binder's patches are seen."""
+    for each in outcome.bindings:
+        made.change_pod(each.pod, delegation=Delegation(each.node, made.now))
+
+
+def bind(made: Cluster, name: str, node: str) -> None:
+    """The default scheduler has bound a pod."""
+    made.change_pod(name, node=node, status=TaskStatus.BOUND)
+
+
+def test_a_pod_that_was_delegated_is_held_as_assumed_until_it_is_bound() -> None:
+    made = cluster()
+    outcome = made.cycle()
+    assert {each.delegate for each in outcome.bindings} == {True}
+    pin(made, outcome)
+    assert {task.status for task in made.cache.tasks.values()} == {TaskStatus.BINDING}
+    for name, node in bindings(outcome).items():
+        bind(made, name, node)
+    assert made.cycle(10 * TIMEOUT).evictions == ()
+    assert made.cache.delegated == {}
+
+
+def test_a_pod_that_the_default_scheduler_does_not_bind_takes_its_gang_down() -> None:
+    made = cluster()
+    outcome = made.cycle()
+    pin(made, outcome)
+    bind(made, "p0", bindings(outcome)["p0"])
+    assert made.cycle().wake_at == made.now + TIMEOUT
+    assert made.cycle(TIMEOUT - 1).evictions == ()
+    late = made.cycle(1)
+    assert evictions(late) == {"p0", "p1"}
+    assert {each.reason for each in late.evictions} == {"rollback"}
+
+
+def test_a_gang_of_which_nobody_is_bound_is_taken_down_too() -> None:
+    made = cluster()
+    pin(made, made.cycle())
+    assert evictions(made.cycle(TIMEOUT)) == {"p0", "p1"}
+
+
+def test_a_member_too_many_is_taken_down_alone() -> None:
+    made = cluster(members=2, minimum=1)
+    outcome = made.cycle()
+    pin(made, outcome)
+    assert len(outcome.bindings) == 2
+    bind(made, "p0", bindings(outcome)["p0"])
+    assert evictions(made.cycle(TIMEOUT)) == {"p1"}
+    made.delete("p1")
+    assert made.cycle(TIMEOUT).evictions == ()
+
+
+def test_a_gang_that_was_taken_down_is_placed_again_as_a_whole() -> None:
+    made = cluster()
+    pin(made, made.cycle())
+    made.settle(made.cycle(TIMEOUT))
+    assert made.cycle().bindings == ()
+    made.add([user(f"again-{index}", "g", f"c{index}") for index in range(2)])
+    assert set(bindings(made.cycle())) == {"again-0", "again-1"}
+
+
+def test_a_pod_that_can_not_be_evicted_is_waited_for_once_more() -> None:
+    made = cluster(members=1)
+    pin(made, made.cycle())
+    assert evictions(made.cycle(TIMEOUT)) == {"p0"}
+    made.cache.evict_failed("uid-p0")
+    assert made.cycle().evictions == ()
+    assert evictions(made.cycle(TIMEOUT)) == {"p0"}
+
+
+def test_after_a_restart_a_pinned_pod_is_assumed_on_its_node_and_its_time_runs_on() -> None:
+    made = Cluster.of(nodes("n", 2), pod_group("g", 1))
+    since = made.now - TIMEOUT + 10
+    made.add(replace(user("p0", "g", "c0"), delegation=Delegation("n-1", since)))
+    tell(made, gpus("n-1", 1), claim("c0"), claim("c1"))
+    made.add(pod_group("h", 1), user("q", "h", "c1"))
+    outcome = made.cycle()
+    assert outcome.bindings == (), "its device is promised already"
+    assert made.placed() == {"p0": "n-1"}
+    assert evictions(made.cycle(10)) == {"p0"}
+
+
+@pytest.mark.parametrize("ahead", [0.0, 10 * TIMEOUT])
+def test_a_time_in_the_future_is_believed_as_now(ahead: float) -> None:
+    made = cluster(members=1)
+    made.change_pod("p0", delegation=Delegation("n-0", made.now + ahead))
+    made.cycle()
+    assert evictions(made.cycle(TIMEOUT)) == {"p0"}
+
+
+def test_a_pod_whose_patch_failed_waits_again() -> None:
+    made = cluster(members=1)
+    made.cycle()
+    made.cache.bind_failed("uid-p0")
+    assert made.cache.delegated == {}
+    assert bindings(made.cycle()) == {"p0": "n-0"}
+
+
+def test_a_patch_that_was_given_up_and_landed_after_all_is_believed() -> None:
+    made = cluster(members=1)
+    made.cycle()
+    made.cache.bind_failed("uid-p0")
+    made.change_pod("p0", delegation=Delegation("n-0", made.now))
+    assert made.cycle().bindings == ()
+    assert made.placed() == {"p0": "n-0"}
+
+
+def test_a_pod_that_goes_before_it_is_bound_leaves_nothing_behind() -> None:
+    made = cluster(members=1)
+    pin(made, made.cycle())
+    made.delete("p0")
+    assert made.cache.delegated == {}
+    assert made.placed() == {}
+
+
+def test_a_delegated_pod_has_its_volumes_left_to_the_default_scheduler() -> None:
+    member = replace(pod("p", "g"), delegation=Delegation())
+    (found,) = Cluster.of(nodes("n", 1), pod_group("g", 1), member).cycle().bindings
+    assert found.delegate
+    assert found.volumes == ()
