@@ -23,12 +23,14 @@ from muster import __version__
 from muster.controllers.controllers import ControllerInformers, ControllerOptions, Controllers, ObservedRayCluster
 from muster.engine.clock import SystemClock
 from muster.engine.configuration_source import ConfigurationSource, FileConfiguration, FixedConfiguration
+from muster.engine.device_mirror import DeviceInformers
 from muster.engine.engine import Engine, EngineInformers
 from muster.engine.storage_mirror import StorageInformers
 from muster.engine.timeouts import WithTimeouts
 from muster.health import serve_health
 from muster.kube.client import ApiClient
 from muster.kube.config import Connection, ConnectionConfigError, load_connection
+from muster.kube.device_objects import DeviceClass, ResourceClaim, ResourceSlice
 from muster.kube.errors import ApiError
 from muster.kube.events import EventRecorder, ObjectReference
 from muster.kube.informer import Informer
@@ -37,6 +39,7 @@ from muster.kube.objects import ApiObject, Job, Node, Pod, PodGroup, PriorityCla
 from muster.kube.policy_objects import PodDisruptionBudget, ResourceQuota
 from muster.kube.resource import (
     CSINODES,
+    DEVICECLASSES,
     JOBS,
     NAMESPACES,
     NODES,
@@ -48,7 +51,9 @@ from muster.kube.resource import (
     PRIORITYCLASSES,
     QUEUES,
     RAYCLUSTERS,
+    RESOURCECLAIMS,
     RESOURCEQUOTAS,
+    RESOURCESLICES,
     SERVICES,
     STORAGECLASSES,
     Resource,
@@ -197,6 +202,13 @@ class Operator:
         queues = self._informer(QUEUES, Queue)
         parts: list[Callable[[], Coroutine[Any, Any, None]]] = []
         if Component.SCHEDULER in self._options.components:
+            # Not among those that readiness waits for: they run only where pods claim devices.
+            devices = DeviceInformers(
+                claims=Informer(self._client, RESOURCECLAIMS, ResourceClaim),
+                slices=Informer(self._client, RESOURCESLICES, ResourceSlice),
+                classes=Informer(self._client, DEVICECLASSES, DeviceClass),
+            )
+            parts.append(devices.run)
             nodes, priority_classes = self._informer(NODES, Node), self._informer(PRIORITYCLASSES, PriorityClass)
             engine_informers = EngineInformers(
                 pods,
@@ -213,6 +225,7 @@ class Operator:
                     csi_nodes=self._informer(CSINODES, CSINode),
                     namespaces=self._informer(NAMESPACES, Namespace),
                 ),
+                devices=devices,
             )
             parts.append(self._engine(engine_informers, own_pod).run)
         if Component.CONTROLLERS in self._options.components:

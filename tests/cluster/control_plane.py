@@ -65,6 +65,8 @@ class ControlPlane:
         max_requests_inflight: int = Options.max_requests_inflight,
         max_mutating_requests_inflight: int = Options.max_mutating_requests_inflight,
         api_server_flags: Sequence[str] = (),
+        controllers: str = Options.controllers,
+        scheduler: bool = False,
     ) -> Iterator[ControlPlane]:
         """Run a control plane for the length of the block; the keywords are explained at `Options`.
 
@@ -72,7 +74,14 @@ class ControlPlane:
         afterwards. What an earlier run that was killed left is removed.
         """
         options = Options(
-            controller_manager, kwok, crds, max_requests_inflight, max_mutating_requests_inflight, api_server_flags
+            controller_manager=controller_manager,
+            kwok=kwok,
+            crds=crds,
+            max_requests_inflight=max_requests_inflight,
+            max_mutating_requests_inflight=max_mutating_requests_inflight,
+            api_server_flags=api_server_flags,
+            controllers=controllers,
+            scheduler=scheduler,
         )
         programs = build(options)
         with Runs(LEVEL).own() as folder:
@@ -140,8 +149,11 @@ class ControlPlane:
             self.api.install_crds(crd_documents())
         if self.options.controller_manager:
             binary = self._programs["kube-controller-manager"]
-            self._start("kube-controller-manager", commands.controller_manager(binary, self.folder, self.kubeconfig))
+            command = commands.controller_manager(binary, self.folder, self.kubeconfig, self.options)
+            self._start("kube-controller-manager", command)
             self._wait("kube-controller-manager", self._has_default_account, "the default service account exists")
+        if self.options.scheduler:
+            self._start("kube-scheduler", commands.scheduler(self._programs["kube-scheduler"], self.kubeconfig))
         if self.options.kwok:
             stages = kwok_stages.stages(Cache(), Steps())
             self._start("kwok", commands.kwok(self._programs["kwok"], self.kubeconfig, stages, self._ports))
@@ -202,6 +214,7 @@ def build(options: Options) -> dict[str, Path]:
     """Return the programs that the options need; builds what the cache lacks of them and of what they read."""
     names = [*CONTROL_PLANE]
     names += ["kube-controller-manager"] if options.controller_manager else []
+    names += ["kube-scheduler"] if options.scheduler else []
     if options.kwok:
         names.append("kwok")
         kwok_stages.stages(Cache(), Steps())

@@ -17,12 +17,16 @@ FAKE_POD_RANGE = "198.18.0.0/15"
 # on every new node.
 _NEEDS_CONTROLLER_MANAGER = ("ServiceAccount", "TaintNodesByCondition")
 
+# One of its kind, that nobody asks for its metrics; its requests are not rationed.
+_ALONE = ("--leader-elect=false", "--secure-port=0", "--kube-api-qps=500", "--kube-api-burst=500")
+
 
 @dataclass(frozen=True)
 class Options:
     """What a control plane consists of and how it is tuned.
 
-    `crds` installs the repository's own; `api_server_flags` come last and so win. The in-flight limits are far above
+    `controllers` are those that the controller manager runs, in its own words. `scheduler` is kube-scheduler. `crds`
+    installs the repository's own; `api_server_flags` come last and so win. The in-flight limits are far above
     Kubernetes' own 400 and 200, since a whole cluster's clients run beside one server here.
     """
 
@@ -32,6 +36,8 @@ class Options:
     max_requests_inflight: int = 3000
     max_mutating_requests_inflight: int = 1500
     api_server_flags: Sequence[str] = ()
+    controllers: str = "*"
+    scheduler: bool = False
 
 
 @dataclass(frozen=True)
@@ -89,7 +95,7 @@ def api_server(binary: Path, folder: Path, ports: Ports, options: Options) -> li
     ]
 
 
-def controller_manager(binary: Path, folder: Path, kubeconfig: Path) -> list[str]:
+def controller_manager(binary: Path, folder: Path, kubeconfig: Path, options: Options) -> list[str]:
     """Return the controller manager's command line; at its default rate a namespace would wait 5 s for its account."""
     return [
         str(binary),
@@ -97,11 +103,14 @@ def controller_manager(binary: Path, folder: Path, kubeconfig: Path) -> list[str
         f"--service-account-private-key-file={folder / 'service-account.key'}",
         f"--root-ca-file={folder / 'ca.crt'}",
         "--use-service-account-credentials=true",
-        "--leader-elect=false",
-        "--secure-port=0",
-        "--kube-api-qps=500",
-        "--kube-api-burst=500",
+        f"--controllers={options.controllers}",
+        *_ALONE,
     ]
+
+
+def scheduler(binary: Path, kubeconfig: Path) -> list[str]:
+    """Return kube-scheduler's command line."""
+    return [str(binary), f"--kubeconfig={kubeconfig}", *_ALONE]
 
 
 def kwok(binary: Path, kubeconfig: Path, stages: Path, ports: Ports) -> list[str]:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from typing import Any, cast
@@ -10,6 +10,7 @@ import pytest
 
 from muster.engine.backoff import Backoff
 from muster.engine.binder import Binder, Patience
+from muster.engine.delegation import delegation_patch, pinned_node
 from muster.kube.errors import (
     ApiError,
     Conflict,
@@ -24,7 +25,7 @@ from muster.kube.objects import Pod
 from muster.scheduler.outcome import Binding
 from tests.engine.manual_clock import ManualClock, settle
 from tests.engine.pod_manifests import pod
-from tests.engine.scripted_api import Fault, ScriptedApi, Store, failing
+from tests.engine.scripted_api import Fault, ScriptedApi, Store, failing, patched
 
 GATE = "muster.dev/gang"
 KEY = "default/p"
@@ -345,3 +346,73 @@ async def test_a_volume_that_can_t_be_made_keeps_the_whole_gang_unbound() -> Non
         volumes.answers["q"].set_result("")
         await settle()
         assert sorted(ends.bound) == ["p", "q"]
+
+
+# --- pods that the default scheduler binds ---
+
+
+def held(**options: Any) -> Pod:
+    return pod(group="pg", scheduler="default-scheduler", gates=(GATE,), **options)
+
+
+def delegation() -> Binding:
+    return replace(binding(), delegate=True)
+
+
+async def test_a_delegated_pod_is_pinned_and_ungated_by_one_patch_and_nothing_is_bound() -> None:
+    api, clock = ScriptedApi(held()), ManualClock()
+    async with binder(api, clock) as (made, ends):
+        made.post([delegation()])
+        await settle()
+        assert (api.calls, ends.bound, ends.failed) == (["patch"], ["p"], [])
+        assert pinned_node(api.shown[KEY]) == "n1"
+        assert api.pods[KEY].spec.scheduling_gates == []
+        assert made.idle
+
+
+def _let_land(api: ScriptedApi) -> Callable[[], None]:
+    """The patch is carried out, and its answer lost."""
+
+    def land() -> None:
+        patch = delegation_patch(api.pods[KEY], GATE, "n1", 0.0)
+        assert patch is not None
+        api.pods[KEY] = patched(api.pods[KEY], patch)
+
+    return land
+
+
+async def test_a_delegation_that_landed_though_its_answer_was_lost_is_a_success() -> None:
+    api, clock = ScriptedApi(held()), ManualClock()
+    api.faults["patch"].append(failing(LOST_ANSWER, before=_let_land(api)))
+    async with binder(api, clock) as (made, ends):
+        made.post([delegation()])
+        await settle()
+        assert (api.calls, ends.bound, ends.failed) == (["patch", "get"], ["p"], [])
+
+
+async def test_a_delegation_that_did_not_land_is_tried_again() -> None:
+    api, clock = ScriptedApi(held()), ManualClock()
+    api.faults["patch"].append(failing(SERVER_ERROR))
+    async with binder(api, clock) as (made, ends):
+        made.post([delegation()])
+        await clock.advance(10)
+        assert (api.calls, ends.bound) == (["patch", "get", "patch"], ["p"])
+
+
+async def test_a_delegation_that_the_server_refuses_is_handed_back() -> None:
+    api, clock = ScriptedApi(held()), ManualClock()
+    api.faults["patch"].append(failing(Invalid(422, "Invalid", "")))
+    async with binder(api, clock) as (made, ends):
+        made.post([delegation()])
+        await clock.advance(10)
+        assert (api.calls, ends.bound, ends.failed) == (["patch", "get"], [], ["p"])
+
+
+async def test_a_pod_that_somebody_else_has_ungated_is_left_to_the_default_scheduler() -> None:
+    api, clock = ScriptedApi(held()), ManualClock()
+    api.change(KEY, gates=[])
+    async with binder(api, clock) as (made, ends):
+        made.post([delegation()])
+        await clock.advance(10)
+        assert (ends.bound, ends.failed) == ([], [])
+        assert made.idle

@@ -24,6 +24,7 @@ class Model:
     def __init__(self) -> None:
         self.told: list[tuple[str, Any]] = []
         self.storage = self
+        self.devices = self
         self.failure: Exception | None = None
 
     def __getattr__(self, name: str) -> Any:

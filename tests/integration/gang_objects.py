@@ -102,6 +102,10 @@ class Gangs:
     async def read_queue(self) -> Queue:
         return await self.api.get(QUEUES, None, self.queue_name, decode=Queue)
 
+    async def pods(self) -> list[str]:
+        """The pods of the namespace."""
+        return [pod.metadata.name for pod in await self.api.list(PODS, self.namespace, decode=Pod)]
+
     async def bound(self) -> dict[str, str]:
         """Pods of the namespace that have a node."""
         pods = await self.api.list(PODS, self.namespace, decode=Pod)

@@ -11,12 +11,23 @@ from dataclasses import replace
 import pytest
 
 from muster.engine.configuration_source import FixedConfiguration
+from muster.engine.device_mirror import DeviceInformers
 from muster.engine.engine import Engine, EngineInformers
 from muster.kube.client import ApiClient
+from muster.kube.device_objects import DeviceClass, ResourceClaim, ResourceSlice
 from muster.kube.events import EventRecorder
 from muster.kube.informer import Informer
 from muster.kube.objects import Node, Pod, PodGroup, PriorityClass, Queue
-from muster.kube.resource import NODES, PODGROUPS, PODS, PRIORITYCLASSES, QUEUES
+from muster.kube.resource import (
+    DEVICECLASSES,
+    NODES,
+    PODGROUPS,
+    PODS,
+    PRIORITYCLASSES,
+    QUEUES,
+    RESOURCECLAIMS,
+    RESOURCESLICES,
+)
 from muster.scheduler.conf import DEFAULT, SchedulerConfiguration
 from tests.integration.gang_objects import Gangs, eventually
 
@@ -67,6 +78,11 @@ class RunningEngine:
             pod_groups=Informer(self._client, PODGROUPS, PodGroup),
             queues=Informer(self._client, QUEUES, Queue),
             priority_classes=Informer(self._client, PRIORITYCLASSES, PriorityClass),
+            devices=DeviceInformers(
+                claims=Informer(self._client, RESOURCECLAIMS, ResourceClaim),
+                slices=Informer(self._client, RESOURCESLICES, ResourceSlice),
+                classes=Informer(self._client, DEVICECLASSES, DeviceClass),
+            ),
         )
         recorder = EventRecorder(self._client, "muster")
         self.engine = engine = Engine(
@@ -78,6 +94,7 @@ class RunningEngine:
             scheduler_names=(self._gangs.scheduler,),
         )
         runs = [recorder.run(), engine.run(), *(informer.run() for informer in informers.all())]
+        runs += [informers.devices.run()] if informers.devices is not None else []
         self._tasks = [asyncio.create_task(run) for run in runs]
         await eventually(lambda: self._check() and engine.execution is not None, "scheduling has started")
 

@@ -10,6 +10,10 @@ might hold it.
 Volumes that wait for the node are bound before any pod of the decision, without a slot: a volume may take minutes, and
 the other members of its gang must not run half meanwhile, nor be left when it can't be made.
 
+A pod of the default scheduler is delegated instead: pinned to its node and ungated in one patch (see `delegation`), and
+that is all. Whether it is bound the watch will tell; the scheduler waits for it, and has it deleted when it waits too
+long.
+
 A pod whose bindings fail one after the other is tried after growing pauses, wherever the scheduler wants it next.
 
 An ungated pod that is not bound yet is safe: its schedulerName is ours, so nobody else binds it.
@@ -25,11 +29,12 @@ from enum import Enum
 
 from muster.engine.backoff import Backoff
 from muster.engine.clock import Clock
+from muster.engine.delegation import delegation_patch, pinned_node
 from muster.engine.gates import gate_removal
 from muster.engine.late_volumes import LateVolumes
 from muster.engine.setbacks import Setbacks
 from muster.kube.client import ApiClient, PatchKind
-from muster.kube.errors import ApiError, Forbidden, Invalid, NotFound, TooManyRequests
+from muster.kube.errors import ApiError, Conflict, Forbidden, Invalid, NotFound, TooManyRequests
 from muster.kube.informer import Informer
 from muster.kube.objects import Pod
 from muster.kube.resource import PODS
@@ -41,7 +46,7 @@ logger = logging.getLogger(__name__)
 class Landing(Enum):
     """What became of one try."""
 
-    BOUND = "bound to the node decided"
+    BOUND = "bound, or handed to the default scheduler, on the node decided"
     LOST = "gone, or bound elsewhere: the watch will tell"
     REFUSED = "the server will not take it, and a read showed it unbound"
     UNBOUND = "a read showed it unbound; another try may succeed"
@@ -202,8 +207,11 @@ class Binder:
         return pause
 
     async def _write(self, binding: Binding) -> ApiError | None:
-        """Take the gate away and bind; return what the server had against it."""
+        """Take the gate away and bind, or delegate; return what the server had against it."""
         try:
+            if binding.delegate:
+                await self._delegate(binding)
+                return None
             await self._remove_gate(binding)
             await self._client.bind(binding.namespace, binding.pod, uid=binding.task_uid, node=binding.node)
         except ApiError as error:
@@ -217,6 +225,18 @@ class Binder:
             kind = PatchKind.JSON
             pod = await self._client.patch(PODS, binding.namespace, binding.pod, patch, kind=kind, decode=Pod)
             self._pods.record(pod)
+
+    async def _delegate(self, binding: Binding) -> None:
+        """Raises Conflict for a pod that is not known, or held by our gate no more: it has to be read."""
+        pod = self._pods.get(binding.namespace, binding.pod)
+        patch = None
+        if pod is not None and pod.metadata.uid == binding.task_uid:
+            patch = delegation_patch(pod, self._gate, binding.node, self._clock.now())
+        if patch is None:
+            raise Conflict(409, "Conflict", "our gate is not on the pod")
+        kind = PatchKind.JSON
+        pod = await self._client.patch(PODS, binding.namespace, binding.pod, patch, kind=kind, decode=Pod)
+        self._pods.record(pod)
 
     async def _read(self, binding: Binding, error: ApiError | None) -> Landing:
         """Read the pod, tell the mirror, and judge what the failed write came to."""
@@ -242,6 +262,9 @@ def judge(pod: Pod, binding: Binding, error: ApiError | None) -> Landing:
         return Landing.BOUND if pod.spec.node_name == binding.node else Landing.LOST
     if pod.status.phase in ("Succeeded", "Failed"):
         return Landing.LOST
+    if binding.delegate and not pod.spec.scheduling_gates:
+        # Ungated by us, or by somebody who wants the default scheduler to choose the node.
+        return Landing.BOUND if pinned_node(pod) == binding.node else Landing.LOST
     if isinstance(error, Forbidden | Invalid):
         return Landing.REFUSED
     return Landing.UNBOUND

@@ -61,7 +61,9 @@ class Engine:
         self._malformed: dict[tuple[Resource, str | None, str], MalformedObject] = {}
         self.execution: Execution | None = None
         """What is at work, while the engine runs."""
-        for informer in informers.all():
+        devices = informers.devices.all() if informers.devices is not None else ()
+        self._watched = (*informers.all(), *devices)
+        for informer in self._watched:
             informer.on_malformed(self._on_malformed)
             informer.on_malformed_deleted(self._on_malformed_deleted)
 
@@ -93,7 +95,7 @@ class Engine:
             self.execution.mirror.on_malformed_deleted(found)
 
     def _still_malformed(self) -> list[MalformedObject]:
-        shown = {informer.resource: informer for informer in self._informers.all()}
+        shown = {informer.resource: informer for informer in self._watched}
         mended = [key for key in self._malformed if shown[key[0]].get(key[1], key[2]) is not None]
         for key in mended:
             del self._malformed[key]

@@ -15,6 +15,7 @@ from functools import partial
 from muster.engine.binder import Binder
 from muster.engine.clock import Clock
 from muster.engine.configuration_source import ConfigurationSource
+from muster.engine.delegation import DEFAULT_SCHEDULER
 from muster.engine.evictor import Evictor
 from muster.engine.extender_client import HttpExtenderClient
 from muster.engine.loop import SchedulingLoop
@@ -108,6 +109,7 @@ class Execution:
                     group.create_task(writer.queue.run())
                 group.create_task(self._source.watch(self.loop.wake, self._on_configuration_refused))
                 group.create_task(self._usage.run())
+                group.create_task(self.mirror.devices.run())
                 await self._doubt
         finally:
             self.mirror.close()
@@ -177,9 +179,17 @@ class Execution:
         self.loop.wake()
 
     def _on_bound(self, binding: Binding) -> None:
+        if binding.delegate:
+            self._tell_of_delegation(binding)
+            return
         about = ObjectReference("v1", "Pod", binding.namespace, binding.pod, binding.task_uid)
         message = f"Successfully assigned {binding.namespace}/{binding.pod} to {binding.node}"
         self._recorder.event(about, "Normal", "Scheduled", message, "Binding")
+
+    def _tell_of_delegation(self, binding: Binding) -> None:
+        about = ObjectReference("v1", "Pod", binding.namespace, binding.pod, binding.task_uid)
+        message = f"Its gang has a place: {DEFAULT_SCHEDULER} is to bind it to {binding.node}"
+        self._recorder.event(about, "Normal", "Delegated", message, "Binding")
 
     def _on_bind_failed(self, binding: Binding, complaint: str) -> None:
         about = ObjectReference("v1", "Pod", binding.namespace, binding.pod, binding.task_uid)

@@ -13,6 +13,7 @@ from typing import Any
 
 from muster.engine.amounts import TranslationError
 from muster.engine.budget_specs import disruption_budget_spec
+from muster.engine.device_mirror import DeviceInformers, DeviceMirror
 from muster.engine.node_specs import node_spec
 from muster.engine.pod_specs import task_spec
 from muster.engine.podgroup_specs import malformed_pod_group_spec, pod_group_spec
@@ -62,9 +63,10 @@ class EngineInformers:
     resource_quotas: Informer[ResourceQuota] | None = None
     disruption_budgets: Informer[PodDisruptionBudget] | None = None
     storage: StorageInformers | None = None
+    devices: DeviceInformers | None = None
 
     def all(self) -> tuple[Informer[Any], ...]:
-        """All of them."""
+        """All of them but those of devices, which nothing waits for."""
         optional: list[Informer[Any]] = [
             each for each in (self.resource_quotas, self.disruption_budgets) if each is not None
         ]
@@ -92,9 +94,14 @@ class Mirror:
     ) -> None:
         self._recorder = recorder
         listener = Listener(wake, self._complain, doubt)
-        translate_pod = partial(task_spec, scheduler_names=frozenset(scheduler_names), gate=gate)
+        self._task_spec = partial(task_spec, scheduler_names=frozenset(scheduler_names), gate=gate)
         self._pods: Reflection[Pod, TaskSpec] = Reflection(
-            PODS, listener, translate_pod, cache.set_task, cache.remove_task, identify=lambda pod: pod.metadata.uid
+            PODS,
+            listener,
+            self._translate_pod,
+            cache.set_task,
+            cache.remove_task,
+            identify=lambda pod: pod.metadata.uid,
         )
         self._nodes: Reflection[Node, NodeSpec] = Reflection(
             NODES, listener, node_spec, cache.set_node, cache.remove_node
@@ -125,6 +132,7 @@ class Mirror:
         )
 
         self._storage = StorageMirror(cache, listener)
+        self.devices = DeviceMirror(cache, listener)
 
     def attach(self, informers: EngineInformers) -> None:
         """Tell the cache of everything that the informers know, and from now on of every change."""
@@ -132,6 +140,8 @@ class Mirror:
             informers.disruption_budgets.subscribe(self._disruption_budgets.on_change)
         if informers.storage is not None:
             self._storage.attach(informers.storage)
+        if informers.devices is not None:
+            self.devices.attach(informers.devices)
         if informers.resource_quotas is not None:
             informers.resource_quotas.subscribe(self._resource_quotas.on_change)
         informers.priority_classes.subscribe(self._priority_classes.on_change)
@@ -153,6 +163,7 @@ class Mirror:
         ):
             each.closed = True
         self._storage.close()
+        self.devices.close()
 
     def on_malformed(self, found: MalformedObject) -> None:
         """Say that an object can't even be read; a PodGroup stays in the model with that as its problem."""
@@ -167,6 +178,12 @@ class Mirror:
         """Forget an object that could not even be read."""
         if found.resource == PODGROUPS:
             self._pod_groups.forget(malformed_pod_group_spec(found).key)
+
+    def _translate_pod(self, pod: Pod) -> TaskSpec | None:
+        spec = self._task_spec(pod)
+        if spec is not None and spec.ours and spec.scheduling.devices is not None:
+            self.devices.want()
+        return spec
 
     def _translate_pod_group(self, group: PodGroup) -> PodGroupSpec:
         spec = pod_group_spec(group)

@@ -13,6 +13,7 @@ from muster.scheduler.company import ANY_ADDRESS, HostPort
 from muster.scheduler.constraints import (
     NODE_NAME_FIELD,
     UNCONSTRAINED,
+    DeviceUse,
     PodConstraints,
     PreferredTerm,
     SelectorTerm,
@@ -31,10 +32,11 @@ def pod_constraints(
     namespace: str = "",
     labels: Mapping[str, str] | None = None,
     revocable: bool = False,
+    devices: DeviceUse | None = None,
 ) -> PodConstraints:
     """Translate all that decides where a pod of this name, namespace and labels may run, resources apart.
 
-    `path` is where the pod's spec stands.
+    `path` is where the pod's spec stands. `devices` is what the pod claims.
     """
     affinity = spec.affinity.node_affinity if spec.affinity else None
     company = pod_company(spec, path, namespace, labels or {})
@@ -48,6 +50,7 @@ def pod_constraints(
         company=company,
         images=tuple(sorted(_images(spec))),
         claims=tuple(sorted(f"{namespace}/{claim}" for claim in _claims(spec, name))),
+        devices=devices,
         assumed=assumed_requests(spec, path),
     )
     return found if found != UNCONSTRAINED else UNCONSTRAINED
@@ -57,6 +60,23 @@ def _claims(spec: objects.PodSpec, name: str) -> set[str]:
     """The PersistentVolumeClaims of the pod; one of its own is named after the pod and the volume."""
     named = {each.persistent_volume_claim.claim_name for each in spec.volumes if each.persistent_volume_claim}
     return named | {f"{name}-{each.name}" for each in spec.volumes if each.ephemeral is not None}
+
+
+def device_use(pod: objects.Pod, *, delegated: bool) -> DeviceUse | None:
+    """The claims of a pod to devices; None when it has none."""
+    if not pod.spec.resource_claims:
+        return None
+    made = {each.name: each.resource_claim_name for each in pod.status.resource_claim_statuses}
+    names, unmade = set[str](), []
+    for claim in pod.spec.resource_claims:
+        if claim.resource_claim_name is not None:
+            names.add(claim.resource_claim_name)
+        elif claim.name not in made:
+            unmade.append(claim.name)
+        elif (name := made[claim.name]) is not None:
+            names.add(name)
+    namespace = pod.metadata.namespace or ""
+    return DeviceUse(tuple(sorted(f"{namespace}/{name}" for name in names)), tuple(unmade), delegated)
 
 
 def _host_ports(spec: objects.PodSpec) -> Iterator[HostPort]:

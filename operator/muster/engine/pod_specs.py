@@ -6,9 +6,10 @@ from collections.abc import Collection
 
 from muster.engine import wire_keys
 from muster.engine.amounts import resources
+from muster.engine.delegation import delegation_of, unpinned
 from muster.engine.gates import held_by_others
 from muster.engine.notes import stated_duration, stated_time
-from muster.engine.pod_constraints import pod_constraints
+from muster.engine.pod_constraints import device_use, pod_constraints
 from muster.engine.pod_requests import pod_requests
 from muster.engine.times import unix_seconds
 from muster.kube.objects import Pod
@@ -29,9 +30,11 @@ _PHASES = {
 def task_spec(pod: Pod, *, scheduler_names: Collection[str], gate: str) -> TaskSpec | None:
     """Translate a pod; None for one that the scheduler has no need to know.
 
-    Of others' pods only those matter that take room on a node. Raises TranslationError.
+    Ours are those that name us, and those that we decide about for the default scheduler to bind. Of others' pods only
+    those matter that take room on a node. Raises TranslationError.
     """
-    ours = pod.spec.scheduler_name in scheduler_names
+    delegation = None if pod.spec.scheduler_name in scheduler_names else delegation_of(pod, gate)
+    ours = delegation is not None or pod.spec.scheduler_name in scheduler_names
     status = task_status(pod)
     if not ours and (pod.spec.node_name is None or status in (TaskStatus.SUCCEEDED, TaskStatus.FAILED)):
         return None
@@ -51,11 +54,12 @@ def task_spec(pod: Pod, *, scheduler_names: Collection[str], gate: str) -> TaskS
         status=status,
         node=pod.spec.node_name,
         scheduling=pod_constraints(
-            pod.spec,
+            unpinned(pod.spec, delegation.node) if delegation is not None and delegation.node else pod.spec,
             name=pod.metadata.name,
             namespace=namespace,
             labels=pod.metadata.labels,
             revocable=is_revocable(pod),
+            devices=device_use(pod, delegated=delegation is not None or not ours),
         ),
         labels=pod.metadata.labels,
         gated=held_by_others(pod, gate),
@@ -69,6 +73,7 @@ def task_spec(pod: Pod, *, scheduler_names: Collection[str], gate: str) -> TaskS
         expected_runtime=stated_duration(pod, wire_keys.EXPECTED_RUNTIME),
         started=stated_time(pod.status.start_time),
         lost=is_lost(pod),
+        delegation=delegation,
     )
 
 

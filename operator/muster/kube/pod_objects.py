@@ -159,6 +159,14 @@ class PodVolume(Part, frozen=True):
     ephemeral: dict[str, object] | None = None
 
 
+class PodResourceClaim(Part, frozen=True):
+    """A claim to devices: a named one, or one that is made for the pod from a template."""
+
+    name: str = ""
+    resource_claim_name: str | None = None
+    resource_claim_template_name: str | None = None
+
+
 class PodSpec(Part, frozen=True):
     """What a pod asks for."""
 
@@ -174,6 +182,7 @@ class PodSpec(Part, frozen=True):
     tolerations: list[Toleration] = []
     topology_spread_constraints: list[TopologySpreadConstraint] = []
     volumes: list[PodVolume] = []
+    resource_claims: list[PodResourceClaim] = []
     priority: int | None = None
     priority_class_name: str | None = None
     preemption_policy: str | None = None
@@ -223,6 +232,13 @@ class ContainerStatus(Part, frozen=True):
     last_state: ContainerState = ContainerState()
 
 
+class PodResourceClaimStatus(Part, frozen=True):
+    """The claim that was made for one of a pod's claims from its template; without a name it needs none."""
+
+    name: str = ""
+    resource_claim_name: str | None = None
+
+
 class PodStatus(Part, frozen=True):
     """What became of a pod."""
 
@@ -236,6 +252,7 @@ class PodStatus(Part, frozen=True):
     pod_ip: str | None = msgspec.field(name="podIP", default=None)
     host_ip: str | None = msgspec.field(name="hostIP", default=None)
     start_time: str | None = None
+    resource_claim_statuses: list[PodResourceClaimStatus] = []
 
 
 class Pod(ApiObject, frozen=True):
