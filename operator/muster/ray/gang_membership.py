@@ -38,9 +38,20 @@ class GangMembership:
         return {labels.GROUP_NAME: self.pod_group, labels.TASK_SPEC: role}
 
     def places(self, pod_spec: Mapping[str, Any]) -> bool:
-        """Whether a pod of this spec is a member at all: one that names a foreign scheduler is not."""
+        """Whether a pod of this spec is a member at all: one that names a foreign scheduler is not.
+
+        With resource claims Kubernetes' own scheduler is not foreign.
+        """
         named = pod_spec.get("schedulerName")
-        return not named or named in (self.scheduler_name, "volcano")
+        known = [self.scheduler_name, "volcano", *([labels.DEFAULT_SCHEDULER] if self._delegates(pod_spec) else [])]
+        return not named or named in known
+
+    def _delegates(self, pod_spec: Mapping[str, Any]) -> bool:
+        """Whether a member is bound by Kubernetes' own scheduler, which alone can have devices allocated.
+
+        Our gate holds it back all the same, and its node is chosen with those of its gang.
+        """
+        return bool(pod_spec.get("resourceClaims")) and self.gate is not None
 
     def why_ungated(self, pod_spec: Mapping[str, Any]) -> str | None:
         """Why a pod of this spec can't be held back until the gang has a place; None when it can."""
@@ -61,7 +72,8 @@ class GangMembership:
         metadata = pod["metadata"]
         metadata["labels"] = {**(metadata.get("labels") or {}), **self.labels()}
         metadata["annotations"] = {**(metadata.get("annotations") or {}), **self.annotations(role)}
-        spec["schedulerName"] = self.scheduler_name
+        delegated = gated and self._delegates(spec)
+        spec["schedulerName"] = labels.DEFAULT_SCHEDULER if delegated else self.scheduler_name
         gates = [gate for gate in spec.get("schedulingGates") or [] if gate.get("name") != self.gate]
         if gated:
             spec["schedulingGates"] = [*gates, {"name": self.gate}]

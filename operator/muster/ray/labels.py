@@ -51,6 +51,7 @@ NETWORK_TOPOLOGY_HIGHEST_TIER = "volcano.sh/network-topology-highest-tier-allowe
 
 # Gang scheduling, Muster's own
 SCHEDULER_NAME = "muster"
+DEFAULT_SCHEDULER = "default-scheduler"
 GANG_GATE = "muster.dev/gang"
 COMPANIONS = "muster.dev/companions"
 COMPANION_NODES = "muster.dev/companion-nodes"
