@@ -9,11 +9,13 @@ from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 
+from muster.kube.device_objects import DeviceClass, ResourceClaim, ResourceSlice
 from muster.kube.malformed import path_message
 from muster.kube.objects import ApiObject, Node, ObjectMeta, Pod, PodGroup, PriorityClass, Queue
 from muster.kube.policy_objects import PodDisruptionBudget, ResourceQuota
 from muster.kube.resource import (
     CSINODES,
+    DEVICECLASSES,
     NAMESPACES,
     NODES,
     PERSISTENTVOLUMECLAIMS,
@@ -23,7 +25,9 @@ from muster.kube.resource import (
     PODS,
     PRIORITYCLASSES,
     QUEUES,
+    RESOURCECLAIMS,
     RESOURCEQUOTAS,
+    RESOURCESLICES,
     STORAGECLASSES,
     Resource,
 )
@@ -58,6 +62,9 @@ TYPES: Final[dict[Resource, type[ApiObject]]] = {
     CSINODES: CSINode,
     PERSISTENTVOLUMES: PersistentVolume,
     PERSISTENTVOLUMECLAIMS: PersistentVolumeClaim,
+    DEVICECLASSES: DeviceClass,
+    RESOURCESLICES: ResourceSlice,
+    RESOURCECLAIMS: ResourceClaim,
 }
 _BY_KIND: Final = {(resource.group, resource.kind): resource for resource in TYPES}
 

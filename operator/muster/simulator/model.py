@@ -8,16 +8,20 @@ from typing import Any, Final, TypeVar
 
 from muster.engine.amounts import TranslationError
 from muster.engine.budget_specs import disruption_budget_spec
+from muster.engine.device_selectors import DeviceSelectors
+from muster.engine.device_specs import device_class_spec, resource_claim_spec, slice_spec
 from muster.engine.node_specs import node_spec
 from muster.engine.pod_specs import task_spec
 from muster.engine.podgroup_specs import pod_group_spec
 from muster.engine.queue_specs import priority_class_spec, queue_spec
 from muster.engine.quota_specs import resource_quota_spec
 from muster.engine.storage_specs import claim_spec, csi_node_spec, storage_class_spec, volume_spec
+from muster.kube.device_objects import DeviceClass, ResourceClaim, ResourceSlice
 from muster.kube.objects import ApiObject, Node, Pod, PodGroup, PriorityClass, Queue
 from muster.kube.policy_objects import PodDisruptionBudget, ResourceQuota
 from muster.kube.resource import (
     CSINODES,
+    DEVICECLASSES,
     NAMESPACES,
     NODES,
     PERSISTENTVOLUMECLAIMS,
@@ -27,7 +31,9 @@ from muster.kube.resource import (
     PODS,
     PRIORITYCLASSES,
     QUEUES,
+    RESOURCECLAIMS,
     RESOURCEQUOTAS,
+    RESOURCESLICES,
     STORAGECLASSES,
 )
 from muster.kube.storage_objects import CSINode, Namespace, PersistentVolume, PersistentVolumeClaim, StorageClass
@@ -88,6 +94,7 @@ def build_model(manifests: Manifests, scheduler_names: Collection[str]) -> Model
     budgets = manifests.of(PODDISRUPTIONBUDGETS, PodDisruptionBudget)
     _add(model, budgets, lambda each: cache.set_disruption_budget(disruption_budget_spec(each)))
     _add_storage(model, manifests)
+    _add_devices(model, manifests)
     _add(model, manifests.of(NODES, Node), lambda each: cache.set_node(node_spec(admit_node(each))))
     groups = manifests.of(PODGROUPS, PodGroup)
     _add(model, groups, lambda each: cache.set_pod_group(pod_group_spec(each)), check_pod_group)
@@ -112,6 +119,20 @@ def _add_storage(model: Model, manifests: Manifests) -> None:
     _add(model, volumes, lambda each: storage.set_volume(volume_spec(each)))
     claims = manifests.of(PERSISTENTVOLUMECLAIMS, PersistentVolumeClaim)
     _add(model, claims, lambda each: storage.set_claim(claim_spec(each)))
+
+
+def _add_devices(model: Model, manifests: Manifests) -> None:
+    """Without any object of these kinds, what pods claim is passed over, as for volumes."""
+    devices = model.cache.devices
+    if any(manifests.objects[kind] for kind in (DEVICECLASSES, RESOURCESLICES, RESOURCECLAIMS)):
+        devices.complete()
+    devices.selects = DeviceSelectors()
+    classes = manifests.of(DEVICECLASSES, DeviceClass)
+    _add(model, classes, lambda each: devices.set_class(device_class_spec(each)))
+    slices = manifests.of(RESOURCESLICES, ResourceSlice)
+    _add(model, slices, lambda each: devices.set_slice(slice_spec(each)))
+    claims = manifests.of(RESOURCECLAIMS, ResourceClaim)
+    _add(model, claims, lambda each: devices.set_claim(resource_claim_spec(each)))
 
 
 def _add_pods(model: Model, pods: list[Found[Pod]], classes: Mapping[str, PriorityClass]) -> None:

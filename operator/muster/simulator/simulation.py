@@ -13,14 +13,16 @@ from typing import Any
 
 import msgspec
 
+from muster.engine.delegation import delegation_of
 from muster.engine.times import rfc3339, unix_seconds
+from muster.engine.wire_keys import DELEGATED_AT
 from muster.kube.objects import Pod
 from muster.scheduler.conf import SchedulerConfiguration
 from muster.scheduler.cycle import run_cycle
 from muster.scheduler.inquiry import Inquiry
 from muster.scheduler.outcome import Outcome
 from muster.scheduler.specs import TaskStatus
-from muster.simulator.model import Model
+from muster.simulator.model import GATE, Model
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,12 +101,20 @@ class Simulation:
 
     def _let_run(self) -> None:
         for uid, node in self._starting.items():
-            pod = self.model.pods[uid]
+            pod = self._delegated(self.model.pods[uid])
             spec = _changed(pod.spec, node_name=node, scheduling_gates=[])
             status = _changed(pod.status, phase="Running", start_time=rfc3339(self.now), conditions=[])
             self.model.set_pod(_changed(pod, spec=spec, status=status))
             self._note_end(uid, self.now)
         self._starting.clear()
+
+    def _delegated(self, pod: Pod) -> Pod:
+        """A pod that the default scheduler binds for us says so."""
+        if delegation_of(pod, GATE) is None:
+            return pod
+        notes = {**pod.metadata.annotations, DELEGATED_AT: rfc3339(self.now)}
+        changed: Pod = _changed(pod, metadata=_changed(pod.metadata, annotations=notes))
+        return changed
 
     def _note_end(self, uid: str, started: float) -> None:
         runtime = self._runtime(uid)
