@@ -139,6 +139,13 @@ def test_a_pod_that_goes_before_it_is_bound_leaves_nothing_behind() -> None:
     assert made.placed() == {}
 
 
+def test_a_pod_that_changes_its_gang_meanwhile_is_waited_for_there() -> None:
+    made = cluster(members=1)
+    pin(made, made.cycle())
+    made.change_pod("p0", job="default/other")
+    assert set(made.cache.delegated) == {"default/other"}
+
+
 def test_a_delegated_pod_has_its_volumes_left_to_the_default_scheduler() -> None:
     member = replace(pod("p", "g"), delegation=Delegation())
     (found,) = Cluster.of(nodes("n", 1), pod_group("g", 1), member).cycle().bindings

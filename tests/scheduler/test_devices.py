@@ -13,8 +13,8 @@ from muster.scheduler.devices import Device, DeviceClassSpec, Reach, SliceSpec
 from muster.scheduler.outcome import Outcome
 from muster.scheduler.reasons import Code, Reason, describe
 from muster.scheduler.selectors import Operator, Requirement
-from muster.scheduler.specs import Delegation, TaskStatus
-from muster.testing import Cluster, Spec, bindings, gang, node, nodes, pod, pod_group
+from muster.scheduler.specs import Delegation, PriorityClassSpec, TaskStatus
+from muster.testing import Cluster, Spec, bindings, evictions, gang, node, nodes, pod, pod_group
 from muster.testing_devices import CLASS, DRIVER, Told, alternatives, ask, claim, gpus, tell, user
 
 
@@ -107,8 +107,8 @@ def test_a_picky_request_gets_the_device_that_an_easy_one_would_have_taken() -> 
     assert bindings(made.cycle()) == {"p": "n-0"}
 
 
-def members(count: int, **options: object) -> list[Spec]:
-    return [pod_group("g", count), *(user(f"p{index}", "g", f"c{index}", **options) for index in range(count))]
+def members(count: int) -> list[Spec]:
+    return [pod_group("g", count), *(user(f"p{index}", "g", f"c{index}") for index in range(count))]
 
 
 def claims(count: int, each: int = 1) -> list[Told]:
@@ -156,6 +156,12 @@ def test_a_shared_claim_is_charged_once_and_keeps_its_pods_together() -> None:
     outcome = cluster([gpus("n-0", 1), claim("c")], pod_group("g", 3), *pods).cycle()
     assert set(bindings(outcome).values()) == {"n-0"}
     assert len(outcome.bindings) == 3
+
+
+def test_pods_that_share_a_claim_that_takes_nothing_find_a_place_together() -> None:
+    pods = [user(f"p{index}", "g", "c") for index in range(2)]
+    outcome = cluster([gpus("n-0", 1), claim("c", ask(1, admin=True))], pod_group("g", 2), *pods).cycle()
+    assert len(set(bindings(outcome).values())) == 1
 
 
 def test_pods_that_share_a_claim_to_a_device_of_all_nodes_may_part() -> None:
@@ -232,12 +238,20 @@ def test_a_pod_of_our_own_scheduler_that_claims_devices_is_never_bound(*, enable
 
 
 def test_nobody_is_evicted_for_a_pod_that_can_never_be_bound() -> None:
-    low: list[Spec] = [pod_group("low", 1), pod("low-0", "low", cpu=4, node="n-0", priority=0)]
-    made = Cluster.of(node("n-0"), low, pod_group("g", 1), user("p", "g", "c", delegated=False, priority=9, cpu=4))
-    tell(made, gpus("n-0", 1), claim("c"))
+    low: list[Spec] = [pod_group("low", 0), pod("low-0", "low", cpu=4, node="n-0")]
+    high: list[Spec] = [PriorityClassSpec("high", 9), pod_group("g", 1, priority_class="high")]
     plugins = [{"name": name} for name in ("priority", "gang", "conformance", "predicates")]
-    made.configuration = load_configuration({"actions": "enqueue,allocate,preempt", "tiers": [{"plugins": plugins}]})
-    assert made.cycle().evictions == ()
+    evicting = load_configuration({"actions": "enqueue,allocate,preempt", "tiers": [{"plugins": plugins}]})
+
+    def decided(*others: Spec, delegated: bool) -> Outcome:
+        member = user("p", "g", "c", delegated=delegated, cpu=4)
+        made = Cluster.of(node("n-0"), *others, *high, member, configuration=evicting)
+        tell(made, gpus("n-0", 1), claim("c"))
+        return made.cycle()
+
+    assert evictions(decided(*low, delegated=True)) == {"low-0"}
+    assert decided(*low, delegated=False).evictions == ()
+    assert decided(delegated=False).pipelined == (), "nor is room kept for it"
 
 
 def switched(*, on: bool) -> SchedulerConfiguration:

@@ -24,8 +24,8 @@ def placement_in(spec: TaskSpec) -> tuple[TaskStatus, str | None]:
 def what_stands(old: TaskInfo, new: TaskInfo, status: TaskStatus, node: str | None) -> tuple[TaskStatus, str | None]:
     """What the pod is, given what we have decided and the API server may not show yet."""
     new.verdict = old.verdict
-    new.assumed = old.assumed and new.spec.node is None and not status.finished
-    place = old.node if new.assumed and node is None else node
+    new.assumed = old.assumed and node is None and not status.finished
+    place = old.node if new.assumed else node
     alive = (TaskStatus.PENDING, TaskStatus.BINDING, TaskStatus.BOUND, TaskStatus.RUNNING)
     if old.evicted is not None and status in alive:
         new.evicted = old.evicted if status is TaskStatus.PENDING else status
