@@ -24,6 +24,15 @@ def requests(tasks: Iterable[TaskInfo]) -> Resources:
     return total(task.request for task in tasks)
 
 
+def claims_of(tasks: Iterable[TaskInfo]) -> set[str]:
+    """The claims to devices of any of the tasks."""
+    return {key for task in tasks if task.shape.devices is not None for key in task.shape.devices.claims}
+
+
+def weight(cache: SchedulerCache, claims: set[str]) -> Resources:
+    return total(cache.devices.weigh(key) for key in claims)
+
+
 def audit(cache: SchedulerCache) -> None:
     """Fail where an incremental account differs from the recomputed one."""
     cache.settle()
@@ -76,8 +85,10 @@ def _audit_queues(cache: SchedulerCache) -> None:
         tasks = [task for job in jobs for task in job.all_tasks()]
         leaving = [t for t in tasks if t.status is TaskStatus.RELEASING and t.node is not None]
         assert set(queue.jobs) == {job.key for job in jobs}, name
-        assert queue.allocated == requests(task for task in tasks if task.status.charged), name
-        assert queue.releasing == requests(leaving), name
+        charged = [task for task in tasks if task.status.charged]
+        used = claims_of(charged)
+        assert queue.allocated == requests(charged).plus(weight(cache, used)), name
+        assert queue.releasing == requests(leaving).plus(weight(cache, claims_of(leaving) - used)), name
         assert queue.pending == total(job.compute_contribution().wanted for job in jobs), name
         assert queue.inqueue == total(job.compute_contribution().inqueue for job in jobs), name
         assert queue.elastic == total(job.compute_contribution().elastic for job in jobs), name

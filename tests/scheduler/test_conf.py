@@ -61,8 +61,8 @@ def extender(**arguments: Any) -> dict[str, Any]:
             "whole number",
         ),
         (
-            with_plugin(name="capacity", arguments={"capacity.DynamicResourceAllocationEnable": True}),
-            "tiers[0].plugins[1].arguments.capacity.DynamicResourceAllocationEnable",
+            with_plugin(name="capacity", arguments={"capacity.DRAConsumableCapacityEnable": True}),
+            "tiers[0].plugins[1].arguments.capacity.DRAConsumableCapacityEnable",
             "not supported yet",
         ),
         (

@@ -54,7 +54,8 @@ class Accounts:
         """Nodes that were deleted while pods were on them, until those are deleted too."""
         self.tasks: dict[str, TaskInfo] = {}
         self.jobs: dict[str, JobInfo] = {}
-        self.queues: dict[str, QueueInfo] = {name: QueueInfo(name) for name in IMPLICIT}
+        self.devices = Devices(self.nodes, self._on_devices_changed, self._on_claim_reweighed)
+        self.queues: dict[str, QueueInfo] = {name: QueueInfo(name, self.devices.weigh) for name in IMPLICIT}
         self.priority_classes: dict[str, PriorityClassSpec] = {}
         self.resource_quotas: dict[str, dict[str, ResourceQuotaSpec]] = {}
         self.disruption_budgets: dict[str, dict[str, PodDisruptionBudgetSpec]] = {}
@@ -67,7 +68,6 @@ class Accounts:
         self.shapes = ShapeBook(self.index, self.neighbours)
         self.lot = ParkingLot()
         self.storage = Storage(self._on_storage_changed)
-        self.devices = Devices(self.nodes, self._on_devices_changed)
         self.relief = Relief()
         self.changed: dict[str, JobInfo] = {}
         self.waiting: dict[str, JobInfo] = {}
@@ -80,7 +80,7 @@ class Accounts:
         self.memory: object = None
         self.unsettled: dict[str, JobInfo] = {}
         self.hopeless: dict[str, JobInfo] = {}
-        self.ungrouped = QueueInfo(_UNGROUPED)
+        self.ungrouped = QueueInfo(_UNGROUPED, self.devices.weigh)
         self.outlooks: tuple[Outlook, ...] = ()
         self.tree_changed = True
         self.tree_version = 0
@@ -197,6 +197,11 @@ class Accounts:
     def _on_devices_changed(self) -> None:
         self.relief.devices = True
 
+    def _on_claim_reweighed(self, key: str) -> None:
+        for queue in self.queues.values():
+            if queue.claims.reweigh(key):
+                self.relief.queues.update(queue.lineage)
+
     def look_out(self, outlooks: tuple[Outlook, ...]) -> None:
         """Let these plugins say what else decides on which nodes tasks may run."""
         if outlooks or self.outlooks:
@@ -303,7 +308,7 @@ class Accounts:
         """The queue of that name, made when only jobs name it."""
         queue = self.queues.get(name)
         if queue is None:
-            queue = self.queues[name] = QueueInfo(name)
+            queue = self.queues[name] = QueueInfo(name, self.devices.weigh)
             self.tree_changed = True
         return queue
 

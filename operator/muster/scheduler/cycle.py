@@ -108,6 +108,7 @@ def _remember(
     cache.relief.everything = True
     for plugin in memory.framework.plugins:
         plugin.attach(cache)
+    cache.devices.count_in_queues(on=any(plugin.counts_devices for plugin in memory.framework.plugins))
     cache.index.mention(memory.framework.labels)
     cache.look_out(memory.framework.outlooks)
     cache.rivals.clear()
@@ -197,7 +198,7 @@ def _claim_companions(session: Session, job: JobInfo) -> None:
         companions.drop(session.cache, job, role)
         if node.spec is None or session.framework.judge.objection(task.shape, node) is not None:
             continue
-        if fits(task.shape, node.idle) and session.over_capability(job.queue, task.request) is None:
+        if fits(task.shape, node.idle) and session.over_capability(job.queue, session.charge_of(task)) is None:
             statement = session.statement()
             statement.allocate(task, node)
             statement.commit()

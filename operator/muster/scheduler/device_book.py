@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 from muster.scheduler.constraints import DeviceUse
 from muster.scheduler.device_needs import Choice
 from muster.scheduler.devices import (
+    CLASS_PREFIX,
     Device,
     DeviceAsk,
     DeviceClassSpec,
@@ -25,12 +26,15 @@ from muster.scheduler.devices import (
     SliceSpec,
     selects_all,
 )
+from muster.scheduler.resources import Resources
 from muster.scheduler.specs import TaskStatus
 
 if TYPE_CHECKING:
     from muster.scheduler.node import NodeInfo
     from muster.scheduler.task import TaskInfo
 
+MILLI = 1000
+_NOTHING = Resources()
 ELSEWHERE = "node(s) where the pod's resourceclaim can't be used"
 
 T = TypeVar("T")
@@ -41,11 +45,19 @@ class Devices:
 
     `changed` is called whenever one of the objects is another one than before. `watched`: somebody tells of devices;
     without, what pods say of claims is passed over. `known`: all has been told once. `selects` reads CEL expressions.
+    `reweighed` is called with the key of a claim that counts otherwise against its pods' queues.
     """
 
-    def __init__(self, nodes: Mapping[str, NodeInfo], changed: Callable[[], None] | None = None) -> None:
+    def __init__(
+        self,
+        nodes: Mapping[str, NodeInfo],
+        changed: Callable[[], None] | None = None,
+        reweighed: Callable[[str], None] | None = None,
+    ) -> None:
         self._nodes = nodes
         self._changed = changed
+        self._reweighed = reweighed
+        self._weights: dict[str, Resources] | None = None
         self.watched = False
         self.known = False
         self.selects: Selects = selects_all
@@ -79,6 +91,7 @@ class Devices:
             self._count(before, -1)
             self._count(spec, 1)
             self.claims[spec.key] = spec
+            self._reweigh(spec.key)
             self._tell()
 
     def remove_claim(self, key: str) -> None:
@@ -86,6 +99,7 @@ class Devices:
         before = self.claims.pop(key, None)
         if before is not None:
             self._count(before, -1)
+            self._reweigh(key)
             self._tell()
 
     def set_slice(self, spec: SliceSpec) -> None:
@@ -174,6 +188,48 @@ class Devices:
             if missing and len(missing) == len(request.alternatives):
                 return f'resourceclaim "{claim.name}" asks for device class "{missing[0]}", which does not exist'
         return None
+
+    # --- quota ---
+
+    @property
+    def counted(self) -> bool:
+        """Whether devices count against queues."""
+        return self._weights is not None
+
+    def count_in_queues(self, *, on: bool) -> None:
+        """Have devices count against the queues of those who claim them, or not."""
+        if on is self.counted:
+            return
+        self._weights = {key: _weight(claim) for key, claim in self.claims.items()} if on else None
+        if self._reweighed is not None:
+            for key in self.claims:
+                self._reweighed(key)
+
+    def weigh(self, key: str) -> Resources:
+        """The devices that the claim asks for, by class; those it would take of the first alternative.
+
+        All devices that there are count as those that it has got, before that as one.
+        """
+        return (self._weights or {}).get(key, _NOTHING)
+
+    def _reweigh(self, key: str) -> None:
+        before = self.weigh(key)
+        if self._weights is not None:
+            self._weights.pop(key, None)
+            if key in self.claims:
+                self._weights[key] = _weight(self.claims[key])
+        if self._reweighed is not None and self.weigh(key) != before:
+            self._reweighed(key)
+
+    def totals(self) -> Resources:
+        """How many devices of each class there are."""
+        self._sort()
+        devices = [*(each for local in self._local.values() for each in local), *self._shared]
+        amounts = {
+            f"{CLASS_PREFIX}{name}": MILLI * sum(self._matches(DeviceAsk(name), device) for device in devices)
+            for name in self.classes
+        }
+        return Resources(scalars=amounts)
 
     # --- nodes ---
 
@@ -287,3 +343,13 @@ class Devices:
             if not verdict:
                 return False
         return True
+
+
+def _weight(claim: ResourceClaimSpec) -> Resources:
+    amounts: Counter[str] = Counter()
+    got = len(claim.allocation.devices) if claim.allocation is not None else 1
+    for request in claim.requests:
+        ask = request.alternatives[0] if request.alternatives else None
+        if ask is not None and not ask.admin:
+            amounts[f"{CLASS_PREFIX}{ask.device_class}"] += MILLI * (got if ask.count is None else ask.count)
+    return Resources(scalars=dict(amounts))

@@ -66,7 +66,8 @@ def impossible(session: Session, job: JobInfo) -> Reason | None:
     """
     need = None if job.is_ready() else least_need(job)
     if need is not None:
-        reason = _larger_than_queue(session, job, need) or _larger_than_cluster(session, need)
+        devices = _least_devices(session, job)
+        reason = _larger_than_queue(session, job, need.plus(devices)) or _larger_than_cluster(session, need)
         if reason is not None:
             return reason
     return _larger_than_every_node(session, job)
@@ -83,6 +84,16 @@ def least_need(job: JobInfo) -> Resources | None:
     if pods is None or minimum is None:
         return pods if pods is not None else minimum
     return pods.maximum(minimum)
+
+
+def _least_devices(session: Session, job: JobInfo) -> Resources:
+    """The devices that the whole gang claims, where those count against its queue and it can be told."""
+    devices = session.cache.devices
+    if not devices.counted or job.valid != job.min_member:
+        return Resources()
+    members = (task for task in job.tasks.values() if task.status.charged or task.status is TaskStatus.PENDING)
+    claims = {key for task in members if task.shape.devices is not None for key in task.shape.devices.claims}
+    return total(devices.weigh(key) for key in claims)
 
 
 def _larger_than_queue(session: Session, job: JobInfo, need: Resources) -> Reason | None:

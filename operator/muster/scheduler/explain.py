@@ -12,7 +12,7 @@ from muster.scheduler.job import JobInfo
 from muster.scheduler.placing import Attempt, find_places, gang_key
 from muster.scheduler.queue import capability_reason
 from muster.scheduler.reasons import Code, NearMiss, Reason, ReasonClass, Wake
-from muster.scheduler.resources import PODS, Resources, format_amount, total
+from muster.scheduler.resources import PODS, Resources, format_amount
 from muster.scheduler.task import Shape, TaskInfo
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def _for_the_gang(session: Session, job: JobInfo, attempt: Attempt, objection: R
     waiting = [task for task in job.pending.values() if task.schedulable]
     if objection.reason_class is not ReasonClass.QUOTA or len(waiting) != attempt.need or attempt.need == 1:
         return objection
-    whole = session.allocatable(job.queue, total(task.request for task in waiting))
+    whole = session.allocatable(job.queue, session.charge_of_all(waiting))
     return whole if whole is not None else objection
 
 
@@ -156,7 +156,7 @@ def _lacks(shape: Shape, idle: Resources, short: list[str]) -> str:
 def _capped(session: Session, job: JobInfo, pending: list[TaskInfo]) -> Reason | None:
     """The queue's cap, when even with more nodes it would keep the gang waiting."""
     need = max(1, job.min_member - job.ready)
-    wanted = total(task.request for task in sorted(pending, key=lambda each: each.order)[:need])
+    wanted = session.charge_of_all(sorted(pending, key=lambda each: each.order)[:need])
     capped = session.over_capability(job.queue, wanted)
     return capability_reason(*capped, wanted) if capped is not None else None
 

@@ -70,7 +70,7 @@ def plan_holds(session: Session) -> None:
         return
     chosen = _first_of_each_queue(cache.starved.values(), session.now)
     wishes = [(job, tasks) for job in chosen if (tasks := _least_members(session, job)) is not None]
-    quotas = [session.allocatable(job.queue, total(task.request for task in tasks)) for job, tasks in wishes]
+    quotas = [session.allocatable(job.queue, session.charge_of_all(tasks)) for job, tasks in wishes]
     seen = (cache.index.version, [(job.key, gang_key(job)) for job, _ in wishes], quotas)
     if seen == cache.holds_seen and all(hold.until is None or hold.until > session.now for hold in cache.holds):
         return

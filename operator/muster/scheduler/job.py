@@ -259,7 +259,9 @@ class JobInfo:
         change = Resources.add if sign > 0 else Resources.sub
         self.version += 1
         self.queue.version += 1
-        request = task.spec.request
+        request, devices = task.spec.request, task.shape.devices
+        if devices is not None and (status.charged or (status is TaskStatus.RELEASING and task.node is not None)):
+            self.queue.claims.count(devices.claims, sign, leaving=not status.charged)
         if status.charged:
             change(self.allocated, request)
             change(self.queue.allocated, request)

@@ -119,7 +119,7 @@ def _has_room(session: Session, task: TaskInfo, node: NodeInfo) -> bool:
 
 def has_quota(session: Session, task: TaskInfo, *, later: bool = True) -> bool:
     """Whether the task fits into its queue now or, `later`, once the leaving pods are gone."""
-    return task.job is not None and session.allocatable(task.job.queue, task.request, later=later) is None
+    return task.job is not None and session.allocatable(task.job.queue, session.charge_of(task), later=later) is None
 
 
 def promise_free_room(session: Session, task: TaskInfo, statement: Statement) -> bool:

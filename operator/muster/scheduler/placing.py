@@ -178,7 +178,7 @@ def _pack_gang(session: Session, job: JobInfo, tasks: list[TaskInfo], *, quota: 
     whole = session.cache.total
     for task in sorted(tasks, key=lambda each: (-dominant_share(each.request, whole), each.order)):
         node = session.cache.index.view(task.shape).tightest()
-        if node is None or (quota and session.allocatable(job.queue, task.request) is not None):
+        if node is None or (quota and session.allocatable(job.queue, session.charge_of(task)) is not None):
             return attempt
         if not attempt.statement.allocate(task, node):
             return attempt
@@ -206,8 +206,9 @@ def place_task(session: Session, job: JobInfo, task: TaskInfo, attempt: Attempt,
     if hurdle is not None:
         attempt.denied[shape.id] = replace(hurdle, member=task.spec.name)
         return
-    objection = session.allocatable(job.queue, shape.request) if quota else None
-    if objection is not None and session.allocatable(job.queue, shape.request, later=True) is not None:
+    charge = session.charge_of(task)
+    objection = session.allocatable(job.queue, charge) if quota else None
+    if objection is not None and session.allocatable(job.queue, charge, later=True) is not None:
         attempt.denied[shape.id] = objection
         return
     view = session.cache.index.view(shape)

@@ -31,6 +31,8 @@ class Plugin:
     argument_prefixes: ClassVar[dict[str, Callable[[object], Any]]] = {}
     asks_outside: ClassVar[bool] = False
     """Whether its answers come from a program outside of Muster, which is there only beside a real cluster."""
+    counts_devices: bool = False
+    """Whether the devices that pods claim count against their queues."""
 
     def __init__(self, arguments: dict[str, Any]) -> None:
         """`arguments` are parsed already; what was not given is absent. Raises ValueError when they don't agree."""

@@ -6,8 +6,10 @@ Kept current by the cache whenever a task or job changes; plugins read these acc
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from muster.scheduler.claim_charges import ClaimCharges, Weigh, weigh_nothing
 from muster.scheduler.outcome import QueueStatus
 from muster.scheduler.reasons import Code, Reason, Wake
 from muster.scheduler.resources import CPU, MEMORY, ResourceKey, Resources
@@ -56,9 +58,10 @@ class Sums:
 class QueueInfo:
     """Accounts of one queue.
 
-    `allocated`: charged tasks of its jobs. `releasing`: its tasks that are leaving. `pending`: waiting tasks of gangs
-    that could be placed. `inqueue`: reserved for admitted jobs, above what they use already. `elastic`: what jobs use
-    above their minimum. `deserved`: set by `proportion`, None without it. `version` counts changes of tasks.
+    `allocated`: charged tasks of its jobs. `releasing`: its tasks that are leaving. `claims`: what their devices add
+    to these two. `pending`: waiting tasks of gangs that could be placed. `inqueue`: reserved for admitted jobs, above
+    what they use already. `elastic`: what jobs use above their minimum. `deserved`: set by `proportion`, None without
+    it. `version` counts changes of tasks.
 
     What follows is worked out by `hierarchy.link`: `above` (nearest first) and `children` are the queues next to it in
     the tree, `lineage` its own name and those above, `levels` the queue and those above whose caps bind it in a
@@ -72,6 +75,7 @@ class QueueInfo:
         "allocated",
         "charged",
         "children",
+        "claims",
         "deserved",
         "elastic",
         "fault",
@@ -89,8 +93,9 @@ class QueueInfo:
         "version",
     )
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, weigh: Weigh = weigh_nothing) -> None:
         self.name = name
+        self.claims = ClaimCharges(self._accounts, weigh)
         self.spec: QueueSpec | None = IMPLICIT.get(name)
         self.jobs: dict[str, JobInfo] = {}
         self.allocated = Resources()
@@ -112,6 +117,11 @@ class QueueInfo:
 
     def __repr__(self) -> str:
         return f"QueueInfo({self.name})"
+
+    def _accounts(self) -> Iterator[tuple[Resources, Resources]]:
+        yield self.allocated, self.releasing
+        for sums in self.charged:
+            yield sums.allocated, sums.releasing
 
     def own_sums(self) -> Sums:
         """The queue's own accounts, without those below; no copies."""

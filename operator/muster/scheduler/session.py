@@ -233,6 +233,25 @@ class Session:
                 return each, dimension
         return None
 
+    def charge_of(self, task: TaskInfo) -> Resources:
+        """What placing the task would add to its queue's account: its request, and devices where those count."""
+        devices = task.shape.devices
+        if devices is None or task.job is None or not self.cache.devices.counted:
+            return task.request
+        return task.request.plus(task.job.queue.claims.of_new(devices.claims))
+
+    def charge_of_all(self, tasks: Iterable[TaskInfo]) -> Resources:
+        """What placing all of these would add; a claim that they share counts once."""
+        seen: set[str] = set()
+        charge = Resources()
+        for task in tasks:
+            charge.add(task.request)
+            devices = task.shape.devices
+            if devices is not None and task.job is not None and self.cache.devices.counted:
+                charge.add(task.job.queue.claims.of_new(key for key in devices.claims if key not in seen))
+                seen.update(devices.claims)
+        return charge
+
     def allocatable(self, queue: QueueInfo, request: Resources, *, later: bool = False) -> Reason | None:
         """The objection to giving the queue another `request`: its cap (P2), then the plugins'."""
         capped = self.over_capability(queue, request, later=later)

@@ -170,7 +170,7 @@ def _refuse_rest(session: Session, queue: QueueInfo, jobs: list[JobInfo]) -> Non
         if attempt is None:
             attempt = Attempt(session.statement(), max(1, job.min_member - job.ready))
             for task in session.sort_tasks(task for task in job.pending.values() if task.schedulable):
-                objection = session.allocatable(queue, task.request)
+                objection = session.allocatable(queue, session.charge_of(task))
                 if objection is not None:
                     attempt.denied[task.shape.id] = objection
             session.attempts[key] = attempt

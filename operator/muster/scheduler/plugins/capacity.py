@@ -16,7 +16,7 @@ from muster.scheduler.plugins.capacity_victims import Victims
 from muster.scheduler.plugins.entitlement import Entitlement, branches_apart, common_level, flat, hierarchical
 from muster.scheduler.queue import QueueInfo
 from muster.scheduler.reasons import Code, Reason, Wake
-from muster.scheduler.resources import Resources, over_limit, partly_within, share, total
+from muster.scheduler.resources import Resources, over_limit, partly_within, share
 
 if TYPE_CHECKING:
     from muster.scheduler.evictable import EvictionContext
@@ -26,19 +26,24 @@ if TYPE_CHECKING:
 
 
 class Capacity(Plugin):
-    """Volcano's `capacity`. Device classes (DRA) are not counted against a queue yet."""
+    """Volcano's `capacity`.
+
+    With `capacity.DynamicResourceAllocationEnable` the devices that pods claim count against their queues, as
+    `deviceclass/<class>`; what shares of devices (`<dimension>.deviceclass/<class>`) are used is not counted.
+    """
 
     name: ClassVar[str] = "capacity"
     bounds_tree: ClassVar[bool] = True
     arguments: ClassVar = {
         "ancestorReclaimLevel": natural,
-        "capacity.DynamicResourceAllocationEnable": only(boolean, False),
+        "capacity.DynamicResourceAllocationEnable": boolean,
         "capacity.DRAConsumableCapacityEnable": only(boolean, False),
     }
 
     def __init__(self, arguments: dict[str, Any]) -> None:
         super().__init__(arguments)
         self._reclaim_level: int = arguments.get("ancestorReclaimLevel", 0)
+        self.counts_devices = bool(arguments.get("capacity.DynamicResourceAllocationEnable", False))
         self._hierarchy = False
         self._entitled: dict[str, Entitlement] = {}
         self._seen: object = None
@@ -59,11 +64,14 @@ class Capacity(Plugin):
     def on_session_open(self, session: Session) -> None:
         """Work out entitlements anew when queues or the cluster have changed."""
         cache = session.cache
-        seen = (cache.total.key(), cache.tree_version)
+        whole = cache.total.without_pods()
+        if self.counts_devices:
+            whole.add(cache.devices.totals())
+        seen = (whole.key(), cache.tree_version)
         if seen == self._seen:
             return
         self._seen = seen
-        before, whole = self._entitled, cache.total.without_pods()
+        before = self._entitled
         self._entitled = hierarchical(cache.queues, whole) if self._hierarchy else flat(cache.queues, whole)
         if self._entitled != before:
             cache.relief.queues.update(cache.queues)
@@ -156,12 +164,12 @@ class Capacity(Plugin):
 
     # --- taking back ---
 
-    def _preemptive(self, _session: Session, queue: QueueInfo, tasks: Sequence[TaskInfo]) -> Reason | None:
+    def _preemptive(self, session: Session, queue: QueueInfo, tasks: Sequence[TaskInfo]) -> Reason | None:
         """A queue takes back from others where it would stay within what it deserves of something that it asks for."""
         entitled = self._entitled.get(queue.name)
         if queue.obstacle is not None or entitled is None:
             return queue.obstacle
-        request, used = total(task.request for task in tasks), queue.subtree.allocated
+        request, used = session.charge_of_all(tasks), queue.subtree.allocated
         dimension = over_limit(used, request, entitled.limit)
         if dimension is not None:
             return self._quota(queue, dimension, request, used, entitled.limit)
