@@ -156,3 +156,17 @@ async def test_nothing_is_kept_for_a_pod_that_went_away() -> None:
     await settle()
     task.cancel()
     assert (api.calls, writer.queue.idle, writer._wanted) == (["patch"], True, {})
+
+
+async def test_a_pod_that_the_default_scheduler_is_to_bind_is_told_nothing_more() -> None:
+    note = {"muster.dev/delegated-at": "2026-01-01T00:00:00Z"}
+    name = {"key": "metadata.name", "operator": "In", "values": ["n1"]}
+    required = {"nodeSelectorTerms": [{"matchFields": [name]}]}
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
+    api, clock = ScriptedApi(pod(scheduler="default-scheduler", annotations=note, affinity=affinity)), ManualClock()
+    writer = PodConditionWriter(cast(Any, api), cast(Any, Store(api)), clock)
+    task = asyncio.create_task(writer.queue.run())
+    writer.update({"default/p": NO_ROOM})
+    await settle()
+    task.cancel()
+    assert (api.calls, writer.queue.idle, writer._wanted) == ([], True, {})

@@ -12,6 +12,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 from muster.engine.clock import Clock
+from muster.engine.delegation import pinned_node
 from muster.engine.pod_specs import verdict_shown
 from muster.engine.times import rfc3339
 from muster.engine.write_queue import WriteQueue
@@ -91,8 +92,9 @@ def _same_node(said: PodVerdict, verdict: PodVerdict) -> bool:
 
 
 def _waits(pod: Pod, uid: str) -> bool:
-    """Whether the pod is the one meant and not on a node."""
-    return pod.metadata.uid == uid and pod.spec.node_name is None and pod.metadata.deletion_timestamp is None
+    """Whether the pod is the one meant, on no node, and not the default scheduler's by now."""
+    here = pod.spec.node_name is None and pinned_node(pod) is None
+    return here and pod.metadata.uid == uid and pod.metadata.deletion_timestamp is None
 
 
 def pod_condition_patch(shown: Pod, verdict: PodVerdict, now: float) -> dict[str, Any] | None:
