@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
+from muster.app import Component, Operator, Options
 from muster.engine.delegation import delegation_patch, pinned_node
 from muster.kube.client import ApiClient, PatchKind
+from muster.kube.config import Connection, load_connection
 from muster.kube.errors import ApiError, Invalid
 from muster.kube.objects import Pod
-from muster.kube.resource import PODS
+from muster.kube.resource import PODS, RAYCLUSTERS
 from tests.cluster.control_plane import ControlPlane
 from tests.integration.device_objects import DRIVER, Devices
 from tests.integration.fault_proxy import FaultProxy, LoseAnswer, matching
@@ -20,6 +25,7 @@ from tests.integration.running_engine import RunningEngine, engine, gangs
 
 __all__ = ["engine", "gangs"]
 
+BASE = Path(__file__).parents[2] / "manifests" / "base"
 PATCH = matching("PATCH", "/pods/[^/]+$")
 
 
@@ -264,3 +270,81 @@ async def test_devices_are_watched_from_the_first_pod_of_ours_that_claims_any(
     await gangs.wait_bound(await devices.gang("with", 1))
     watched = {each.path.rpartition("/")[2] for each in proxy.requests if "/resource.k8s.io/" in each.path}
     assert watched == {"deviceclasses", "resourceslices", "resourceclaims"}
+
+
+WORKERS: dict[str, Any] = {
+    "groupName": "gpu",
+    "replicas": 2,
+    "minReplicas": 2,
+    "maxReplicas": 2,
+    "rayStartParams": {},
+    "template": {
+        "spec": {
+            "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "one-gpu"}],
+            "containers": [{"name": "worker", "image": "ray", "resources": {"claims": [{"name": "gpu"}]}}],
+        }
+    },
+}
+HEAD: dict[str, Any] = {
+    "rayStartParams": {},
+    "template": {"spec": {"containers": [{"name": "head", "image": "ray"}]}},
+}
+
+
+def grant(plane: ControlPlane) -> Connection:
+    """Give the operator's account what the manifests give it, and nothing else."""
+    plane.api.create("/api/v1/namespaces", {"metadata": {"name": "muster-system"}})
+    for file in ("cluster-role.yaml", "role.yaml"):
+        for document in yaml.safe_load_all((BASE / file).read_text()):
+            kind = document["kind"].lower() + "s"
+            place = "" if kind.startswith("cluster") else "/namespaces/muster-system"
+            plane.api.create(f"/apis/rbac.authorization.k8s.io/v1{place}/{kind}", document)
+    return load_connection(plane.kubeconfig_for("system:serviceaccount:muster-system:muster"))
+
+
+@pytest.fixture
+async def operator(control_plane: ControlPlane) -> AsyncIterator[None]:
+    """Run the whole operator under its own rights."""
+    connection = grant(control_plane)
+    options = Options(
+        components=frozenset(Component),
+        kubeconfig=None,
+        scheduler_names=("muster",),
+        scheduler_configuration=None,
+        submitter_image="muster",
+        namespace="muster-system",
+        pod_name=None,
+        leader_election=True,
+        cluster_domain="cluster.local",
+        health_port=0,
+        gang_repair_timeout=60.0,
+        admission_timeout=300.0,
+        starvation_timeout=600.0,
+    )
+    async with ApiClient(connection, user_agent="muster") as client:
+        task = asyncio.create_task(Operator(options, connection, client).run())
+        yield
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_a_ray_cluster_whose_workers_claim_devices_is_started_by_the_whole_operator_under_its_own_rights(
+    operator: None, gangs: Gangs, devices: Devices
+) -> None:
+    for name in ("n1", "n2"):
+        await devices.publish(await gangs.node(name), 1)
+    await gangs.node("n3")
+    await devices.template("one-gpu")
+    cluster = {"headGroupSpec": HEAD, "workerGroupSpecs": [WORKERS]}
+    body = {"apiVersion": "ray.io/v1", "kind": "RayCluster", "metadata": {"name": "demo"}, "spec": cluster}
+    await gangs.api.create(RAYCLUSTERS, gangs.namespace, body)
+
+    async def all_bound() -> bool:
+        return len(await gangs.bound()) == 3
+
+    await eventually(all_bound, "head and workers are bound", 60)
+    pods = await gangs.api.list(PODS, gangs.namespace, decode=Pod)
+    workers = [pod for pod in pods if pod.metadata.labels["ray.io/node-type"] == "worker"]
+    assert {pod.spec.node_name for pod in workers} == {gangs.node_name("n1"), gangs.node_name("n2")}
+    assert {pod.spec.scheduler_name for pod in workers} == {"default-scheduler"}
+    assert {pod.spec.scheduler_name for pod in pods if pod not in workers} == {"muster"}
