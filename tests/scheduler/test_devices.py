@@ -10,6 +10,7 @@ from muster.scheduler.conf import SchedulerConfiguration, load_configuration
 from muster.scheduler.constraints import DeviceUse, PodConstraints, SelectorTerm
 from muster.scheduler.device_book import ELSEWHERE
 from muster.scheduler.devices import Device, DeviceClassSpec, Reach, SliceSpec
+from muster.scheduler.node import NodeInfo
 from muster.scheduler.outcome import Outcome
 from muster.scheduler.reasons import Code, Reason, describe
 from muster.scheduler.selectors import Operator, Requirement
@@ -277,3 +278,27 @@ def test_what_is_undone_gives_its_devices_back() -> None:
     made.cycle()
     assert made.cache.devices._users == {}
     assert made.cache.devices._claims_on == {}
+
+
+def test_of_members_that_ask_for_different_devices_only_those_are_short_that_find_none() -> None:
+    outcome = cluster([gpus("n-0", 2), claim("c0", 3), claim("c1", 1)], members(2)).cycle()
+    found = reason(outcome)
+    assert (found.member, found.have, found.requested, found.limit) == ("p0", 1, 3000, 2000)
+    said = {key: verdict.reason for key, verdict in outcome.pods.items()}
+    assert said == {"default/p0": "Unschedulable", "default/p1": ""}
+
+
+def test_members_that_ask_for_the_same_are_refused_by_one_look_at_each_node() -> None:
+    made = Cluster.of(nodes("n", 20, cpu=20), members(20))
+    tell(made, *(gpus(f"n-{index}", 0) for index in range(20)), *claims(20))
+    book, looks = made.cache.devices, 0
+    objection = book.objection
+
+    def counted(use: DeviceUse, node: NodeInfo, *, later: bool = False) -> object:
+        nonlocal looks
+        looks += 1
+        return objection(use, node, later=later)
+
+    book.objection = counted  # type: ignore[assignment,method-assign]
+    assert made.cycle().bindings == ()
+    assert looks <= 4 * 20, "now, later, and twice for the reason; not so often for each member"

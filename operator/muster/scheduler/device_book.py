@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
 from muster.scheduler.constraints import DeviceUse
-from muster.scheduler.device_needs import Choice
+from muster.scheduler.device_offer import Offer
 from muster.scheduler.devices import (
     CLASS_PREFIX,
     Device,
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from muster.scheduler.task import TaskInfo
 
 MILLI = 1000
+MOST_VERDICTS = 256
 _NOTHING = Resources()
 ELSEWHERE = "node(s) where the pod's resourceclaim can't be used"
 
@@ -71,6 +72,11 @@ class Devices:
         """Node to the claims of its pods, each with how many use it."""
         self._verdicts: dict[DeviceId, dict[str, bool]] = {}
         """What is known of which expressions select a device."""
+        self._version = 0
+        self._holds = 0
+        self._held_at: dict[str, int] = {}
+        """Node to when (in `_holds`) its pods with claims changed last."""
+        self._offers: dict[tuple[str, bool], tuple[tuple[object, ...], Offer]] = {}
         self._local: dict[str, list[Device]] = {}
         self._shared: list[Device] = []
         self._sorted = True
@@ -142,12 +148,16 @@ class Devices:
                 del self._allocated[device]
 
     def _tell(self) -> None:
+        self._version += 1
+        self._offers.clear()
         if self._changed is not None:
             self._changed()
 
     def hold(self, task: TaskInfo, node: str, sign: int) -> None:
         """A pod with claims is on a node now (1), or no more (-1)."""
         use = task.shape.devices
+        self._holds += 1
+        self._held_at[node] = self._holds
         for key in use.claims if use is not None else ():
             users = self._users.setdefault(key, {})
             on_node = self._claims_on.setdefault(node, Counter())
@@ -162,6 +172,8 @@ class Devices:
                 del on_node[key]
             if not on_node:
                 del self._claims_on[node]
+        if node not in self._claims_on:
+            del self._held_at[node]
 
     # --- claims ---
 
@@ -244,22 +256,27 @@ class Devices:
                 return ELSEWHERE
         if not pending:
             return None
-        usable = self._usable(node)
-        promised, taken = self._promised(node, later=later)
-        choice = Choice(usable, taken, self._matches)
+        offer = self._offer(node, later=later)
+        new = []
         for claim in pending:
             places = self._places(claim.key, later=later)
-            if node.name in places:
-                continue
-            if places:
-                if promised.get(claim.key) and promised[claim.key] <= {device.id for device in usable}:
-                    continue
+            if not places:
+                new.append(claim)
+            elif node.name not in places and not offer.reaches(claim.key):
                 return ELSEWHERE
-            for request in claim.requests:
-                shortage = choice.add(request)
-                if shortage is not None:
-                    return shortage
-        return None
+        return offer.answer(new, self._matches)
+
+    def content(self, use: DeviceUse) -> object:
+        """Equal for pods that the same nodes have devices for: those whose own claims ask for the same.
+
+        A claim that has devices, or that other pods on nodes use too, is like no other.
+        """
+        claims = [self.claims.get(key) for key in use.claims]
+        own = tuple(
+            claim.requests if claim is not None and claim.allocation is None and key not in self._users else key
+            for key, claim in zip(use.claims, claims, strict=True)
+        )
+        return (own, use.unmade, use.delegated)
 
     def shortage(self, use: DeviceUse, nodes: Iterable[NodeInfo]) -> Shortage | None:
         """What is lacking on the node that lacks least; None where devices are not the problem."""
@@ -271,33 +288,32 @@ class Devices:
         users = self._users.get(key, {}).values()
         return {task.node for task in users if task.node and not (later and task.status is TaskStatus.RELEASING)}
 
-    def _promised(self, node: NodeInfo, *, later: bool) -> tuple[dict[str, set[DeviceId]], set[DeviceId]]:
-        """What claims without an allocation count for, and all devices that are not to be had on the node.
-
-        Only when there are devices that several nodes can use does it matter what pods on other nodes were promised.
-        """
+    def _offer(self, node: NodeInfo, *, later: bool) -> Offer:
+        """What is to be had on the node, worked out when something about it has changed."""
         self._sort()
+        held = self._holds if self._shared else self._held_at.get(node.name, 0)
+        stamp = (self._version, held, node.spec, self.selects)
+        known = self._offers.get((node.name, later))
+        if known is not None and all(old is new or old == new for old, new in zip(known[0], stamp, strict=True)):
+            return known[1]
+        offer = self._make_offer(node, later=later)
+        self._offers[node.name, later] = (stamp, offer)
+        return offer
+
+    def _make_offer(self, node: NodeInfo, *, later: bool) -> Offer:
+        """Only where there are devices that several nodes can use does it matter what pods elsewhere were promised."""
         names = sorted({*self._claims_on, node.name}) if self._shared else [node.name]
-        picks: dict[str, set[DeviceId]] = {}
-        taken: set[DeviceId] = set()
-        for name in names:
-            found = self._nodes.get(name)
-            if found is None:
-                continue
+        offer = Offer(self._usable(node))
+        for found in [each for name in names if (each := self._nodes.get(name)) is not None]:
             usable = self._usable(found)
-            freed = self._freed_on(name) if later else Counter[DeviceId]()
-            taken |= {device.id for device in usable if self._allocated[device.id] > freed[device.id]}
-            for key in sorted(self._claims_on.get(name, ())):
+            freed = self._freed_on(found.name) if later else Counter[DeviceId]()
+            offer.taken |= {device.id for device in usable if self._allocated[device.id] > freed[device.id]}
+            for key in sorted(self._claims_on.get(found.name, ())):
                 claim = self.claims.get(key)
-                waits = claim is not None and claim.allocation is None and name in self._places(key, later=later)
-                if claim is None or not waits or key in picks:
-                    continue
-                choice = Choice(usable, taken, self._matches)
-                for request in claim.requests:
-                    choice.add(request)
-                picks[key] = choice.chosen
-                taken |= choice.chosen
-        return picks, taken
+                waits = claim is not None and claim.allocation is None and found.name in self._places(key, later=later)
+                if claim is not None and waits and key not in offer.promised:
+                    offer.promise(key, claim.requests, usable, self._matches)
+        return offer
 
     def _freed_on(self, name: str) -> Counter[DeviceId]:
         """The devices of claims that only leaving pods use: Kubernetes takes the allocation away with the last one."""
@@ -336,6 +352,8 @@ class Devices:
         if device_class is None:
             return False
         verdicts = self._verdicts.setdefault(device.id, {})
+        if len(verdicts) > MOST_VERDICTS:
+            verdicts.clear()  # claims that are gone leave theirs behind
         for expression in (*device_class.selectors, *ask.selectors):
             verdict = verdicts.get(expression)
             if verdict is None:

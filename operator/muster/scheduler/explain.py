@@ -91,7 +91,7 @@ def survey_nodes(session: Session, shape: Shape) -> Reason:
     resource = min(dimensions, key=lambda name: (-dimensions[name], name), default=None)
     used, free, limit = _amounts(roomiest[resource], resource) if resource is not None else (None, None, None)
     requested = shape.init_request.get(resource) if resource is not None else None
-    devices = session.shortage(shape)
+    devices = session.objections(shape).devices
     if resource is None and devices is not None:
         resource, requested = devices.resource, (devices.asked or devices.total) * MILLI
         used, free, limit = (devices.total - devices.free) * MILLI, devices.free * MILLI, devices.total * MILLI
@@ -115,7 +115,7 @@ def _why_not(session: Session, shape: Shape, bucket: Bucket) -> Counter[str]:
     if refused is not None or shape.plain:
         return Counter({refused or TAKEN_BY_MEMBERS: len(bucket.members)})
     check = session.framework.judge.check(shape, later=False)
-    noted = session.objections(shape)
+    noted = session.objections(shape).nodes
     return Counter(noted.get(name) or check(node) or TAKEN_BY_MEMBERS for name, node in bucket.members.items())
 
 

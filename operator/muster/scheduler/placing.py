@@ -9,7 +9,7 @@ company of others is asked once more when one of its own gang has found a place.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -29,8 +29,8 @@ class Attempt:
     """How far a gang came.
 
     `placed` tasks have a node now, `later` ones will. `found` counts both by shape. `short` are the shapes that found
-    no node, `denied` those that quota (or a volume that is not ready) refused. `reserved` is set when there is room,
-    but held for others.
+    no node, `lacking` their kinds, `denied` those that quota (or a volume that is not ready) refused. `reserved` is set
+    when there is room, but held for others.
     """
 
     statement: Statement
@@ -40,6 +40,7 @@ class Attempt:
     later: int = 0
     found: dict[int, int] = field(default_factory=dict)
     short: dict[int, TaskInfo] = field(default_factory=dict)
+    lacking: dict[Hashable, TaskInfo] = field(default_factory=dict)
     denied: dict[int, Reason] = field(default_factory=dict)
     reserved: Reason | None = None
 
@@ -57,6 +58,7 @@ class Attempt:
         hopeful = [shape for shape, task in self.short.items() if task.shape.sociable]
         for shape in hopeful:
             del self.short[shape]
+        self.lacking = {kind: task for kind, task in self.lacking.items() if not task.shape.sociable}
         return [task for task in tasks if task.shape.id in hopeful and task.status is TaskStatus.PENDING]
 
 
@@ -139,10 +141,12 @@ def find_places(session: Session, job: JobInfo, tasks: list[TaskInfo], *, quota:
     not wait for ever because of that.
     """
     tasks = required_first(job, tasks)
+    everybody = [*tasks, *job.companions_pending()]
+    kinds = {session.kind(task.shape) for task in everybody}
     attempt = place_gang(session, job, tasks, quota=quota)
     if attempt.complete or attempt.later or not (attempt.short or attempt.denied):
         return attempt
-    if len(tasks) > attempt.need and len({task.shape.id for task in tasks}) > 1:
+    if len(tasks) > attempt.need and len(kinds) > 1:
         attempt.statement.discard()
         whole = session.cache.total
         smallest = sorted(tasks, key=lambda task: dominant_share(task.request, whole))
@@ -152,8 +156,7 @@ def find_places(session: Session, job: JobInfo, tasks: list[TaskInfo], *, quota:
         again.statement.discard()
     if attempt.denied or not attempt.short:
         return attempt
-    everybody = [*tasks, *job.companions_pending()]
-    if len({task.shape.id for task in everybody}) < 2:
+    if len(kinds) < 2:
         return attempt
     attempt.statement.discard()
     if any(not task.shape.plain for task in everybody):
@@ -211,12 +214,17 @@ def place_task(session: Session, job: JobInfo, task: TaskInfo, attempt: Attempt,
     if objection is not None and session.allocatable(job.queue, charge, later=True) is not None:
         attempt.denied[shape.id] = objection
         return
+    kind = session.kind(shape)
+    if kind in attempt.lacking:
+        attempt.short[shape.id] = task
+        session.note_objections(shape)
+        return
     view = session.cache.index.view(shape)
     node = view.best()
     now = node is not None and objection is None
     node = node or view.best_later()
     if node is None:
-        attempt.short[shape.id] = task
+        attempt.short[shape.id] = attempt.lacking[kind] = task
         session.note_objections(shape)
         return
     statement = attempt.statement

@@ -7,7 +7,8 @@ What a cycle learns about a gang that it can't place (`findings`) becomes the ga
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,17 @@ if TYPE_CHECKING:
     from muster.scheduler.placing import Attempt
     from muster.scheduler.queue import QueueInfo
     from muster.scheduler.task import Shape, TaskInfo
+
+
+@dataclass(frozen=True, slots=True)
+class Objections:
+    """Why nodes were no place for a pod, by node, and which devices they lacked, if that was it."""
+
+    nodes: Mapping[str, str] = field(default_factory=dict)
+    devices: Shortage | None = None
+
+
+_NO_OBJECTIONS = Objections()
 
 
 class Session:
@@ -60,9 +72,9 @@ class Session:
         self._promises: list[tuple[TaskInfo, TaskStatus, str | None]] = []
         self._passing: dict[str, list[TaskInfo]] = {}
         self._possible: dict[int, bool] = {}
-        self._surveyed: dict[int, Reason] = {}
-        self._objections: dict[int, dict[str, str]] = {}
-        self._shortages: dict[int, Shortage | None] = {}
+        self._surveyed: dict[Hashable, Reason] = {}
+        self._noted: dict[int, Objections] = {}
+        self._noted_kinds: dict[Hashable, Objections] = {}
 
     # --- what actions do ---
 
@@ -107,28 +119,34 @@ class Session:
             self._possible[shape.id] = known
         return known
 
+    def kind(self, shape: Shape) -> Hashable:
+        """Equal for shapes for which the same nodes will do, now and until something is placed or given up."""
+        return shape.id if shape.devices is None else (shape.stem, self.cache.devices.content(shape.devices))
+
     def note_objections(self, shape: Shape) -> None:
         """Keep why no node will do for the shape, as it is now: with the gang's other members in their places."""
-        if not shape.plain and shape.id not in self._objections:
+        if shape.plain or shape.id in self._noted:
+            return
+        kind = self.kind(shape)
+        noted = self._noted_kinds.get(kind)
+        if noted is None:
             check = self.framework.judge.check(shape, later=False)
             nodes = list(self.cache.index.nodes_that_fit(shape))
-            self._objections[shape.id] = {node.name: why for node in nodes if (why := check(node)) is not None}
-            if shape.devices is not None:
-                self._shortages[shape.id] = self.cache.devices.shortage(shape.devices, nodes)
+            why_not = {node.name: why for node in nodes if (why := check(node)) is not None}
+            lacking = None if shape.devices is None else self.cache.devices.shortage(shape.devices, nodes)
+            noted = self._noted_kinds[kind] = Objections(why_not, lacking)
+        self._noted[shape.id] = noted
 
-    def objections(self, shape: Shape) -> Mapping[str, str]:
-        """Why nodes that have the resources were no place for the shape, by node."""
-        return self._objections.get(shape.id, {})
-
-    def shortage(self, shape: Shape) -> Shortage | None:
-        """Which devices the nodes that have the resources lacked for the shape; None where that was not it."""
-        return self._shortages.get(shape.id)
+    def objections(self, shape: Shape) -> Objections:
+        """Why nodes that have the resources were no place for the shape."""
+        return self._noted.get(shape.id, _NO_OBJECTIONS)
 
     def survey_nodes(self, shape: Shape) -> Reason:
         """What the nodes lack for a task of this shape, as it was when first asked in this cycle."""
-        known = self._surveyed.get(shape.id)
+        key = (self.kind(shape), id(self.objections(shape)))
+        known = self._surveyed.get(key)
         if known is None:
-            known = self._surveyed[shape.id] = survey_nodes(self, shape)
+            known = self._surveyed[key] = survey_nodes(self, shape)
         return known
 
     def next_like(self, job: JobInfo, phase: Phase) -> JobInfo | None:

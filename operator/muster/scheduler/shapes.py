@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from muster.scheduler.constraints import PodConstraints
 from muster.scheduler.neighbours import Identity, Neighbours
 from muster.scheduler.placement import NodeIndex
@@ -37,6 +39,8 @@ class ShapeBook:
         if shape is None:
             self._next_id += 1
             shape = self._shapes[key] = Shape(self._next_id, request, init_request, scheduling, matched, ties)
+            if scheduling.devices is not None:
+                shape.stem = (*key[:2], replace(scheduling, devices=None), key[3])
             if ties is not None:
                 ties.users += 1
         elif shape.users == 0:

@@ -29,7 +29,8 @@ class Shape:
     """What placement depends on. One object per distinct value, so that identity is equality.
 
     `ties` is what the pod asks of its neighbours, `matched` the selections in which it is counted itself, `concerns`
-    all selections on whose pods its place can depend. A `plain` shape is judged by what makes a node and by its
+    all selections on whose pods its place can depend. `stem` is equal for shapes that differ only in which claims to
+    devices they have, None for those without any. A `plain` shape is judged by what makes a node and by its
     resources alone; a `sociable` one may find a place when others find theirs. `counted` shapes change counts of
     neighbours when they are placed.
     """
@@ -47,6 +48,7 @@ class Shape:
         "request",
         "scheduling",
         "sociable",
+        "stem",
         "ties",
         "users",
     )
@@ -74,6 +76,7 @@ class Shape:
         self.sociable = ties is not None and bool(ties.affinity or ties.spread)
         self.counted = bool(matched or (ties is not None and ties.owned))
         self.concerns = frozenset((*matched, *(ties.selections if ties is not None else ())))
+        self.stem: object = None
         self.users = 0
 
 

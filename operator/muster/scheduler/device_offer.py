@@ -7,9 +7,9 @@ What ties the devices of a claim together (`constraints`) is left to kube-schedu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
-from muster.scheduler.devices import Device, DeviceAsk, DeviceId, DeviceRequest, Shortage
+from muster.scheduler.devices import Device, DeviceAsk, DeviceId, DeviceRequest, ResourceClaimSpec, Shortage
 
 Matches = Callable[[DeviceAsk, Device], bool]
 
@@ -70,3 +70,40 @@ class Choice:
                 self._owner[device] = number
                 return True
         return False
+
+
+class Offer:
+    """What is to be had on a node: the devices that can be used there, but for the `taken` ones.
+
+    `promised` are the devices counted for claims that pods on nodes are waiting for. Nothing of it changes once it is
+    made, so that an answer holds for all claims that ask for the same.
+    """
+
+    def __init__(self, usable: list[Device]) -> None:
+        self._usable = usable
+        self._ids = {device.id for device in usable}
+        self.taken: set[DeviceId] = set()
+        self.promised: dict[str, set[DeviceId]] = {}
+        self._answers: dict[tuple[DeviceRequest, ...], Shortage | None] = {}
+
+    def promise(self, claim: str, requests: Iterable[DeviceRequest], usable: list[Device], matches: Matches) -> None:
+        """Count devices, out of those that can be used on its pod's node, for a claim that has none yet."""
+        choice = Choice(usable, self.taken, matches)
+        for request in requests:
+            choice.add(request)
+        self.promised[claim] = choice.chosen
+        self.taken |= choice.chosen
+
+    def reaches(self, claim: str) -> bool:
+        """Whether what is counted for a claim elsewhere can be used here."""
+        promised = self.promised.get(claim)
+        return bool(promised) and self._ids.issuperset(promised or ())
+
+    def answer(self, claims: list[ResourceClaimSpec], matches: Matches) -> Shortage | None:
+        """What is lacking for these claims; None when they can all be met."""
+        asked = tuple(request for claim in claims for request in claim.requests)
+        if asked not in self._answers:
+            choice = Choice(self._usable, self.taken, matches)
+            shortages = (shortage for request in asked if (shortage := choice.add(request)) is not None)
+            self._answers[asked] = next(shortages, None)
+        return self._answers[asked]
