@@ -14,7 +14,7 @@ from muster.scheduler.node import NodeInfo
 from muster.scheduler.outcome import Outcome
 from muster.scheduler.reasons import Code, Reason, describe
 from muster.scheduler.selectors import Operator, Requirement
-from muster.scheduler.specs import Delegation, PriorityClassSpec, TaskStatus
+from muster.scheduler.specs import Delegation, PriorityClassSpec, TaskSpec, TaskStatus
 from muster.testing import Cluster, Spec, bindings, evictions, gang, node, nodes, pod, pod_group
 from muster.testing_devices import CLASS, DRIVER, Told, alternatives, ask, claim, gpus, tell, user
 
@@ -132,6 +132,11 @@ def test_a_gang_that_needs_more_devices_than_there_are_says_of_which_and_how_man
         f"2 of 3 members have a place; p2 needs deviceclass/{CLASS} 1: 0/2 nodes are available: "
         f"2 node(s) had not enough devices of class {CLASS} (1 asked, 0 free of 1)"
     )
+
+
+@pytest.mark.parametrize(("size", "fits"), [(2, True), (3, False)])
+def test_what_a_member_is_promised_the_next_one_on_the_node_can_not_have(size: int, *, fits: bool) -> None:
+    assert bool(cluster([gpus("n-0", 2), *claims(size)], members(size)).cycle().bindings) is fits
 
 
 def test_a_promised_device_is_nobody_elses_until_its_claim_is_allocated() -> None:
@@ -302,3 +307,39 @@ def test_members_that_ask_for_the_same_are_refused_by_one_look_at_each_node() ->
     book.objection = counted  # type: ignore[assignment,method-assign]
     assert made.cycle().bindings == ()
     assert looks <= 4 * 20, "now, later, and twice for the reason; not so often for each member"
+
+
+@pytest.mark.parametrize(
+    ("change", "woken"),
+    [
+        pytest.param(claim("x", got=["n-1/gpu-0"]), False, id="others get a device"),
+        pytest.param(claim("y"), False, id="others ask for one"),
+        pytest.param(claim("o"), True, id="others give one back"),
+        pytest.param(claim("c0", got=["n-1/gpu-0"]), True, id="it gets its own"),
+        pytest.param(gpus("n-1", 3), True, id="there are more"),
+        pytest.param(DeviceClassSpec(CLASS, ("other",)), True, id="the class changes"),
+    ],
+)
+def test_a_gang_that_waits_for_devices_is_looked_at_when_that_could_help(change: Told, *, woken: bool) -> None:
+    made = cluster([gpus("n-0", 1), claim("x"), claim("o", got=["n-0/gpu-0"]), *claims(1)], members(1))
+    assert made.cycle().bindings == ()
+    made.cycle()
+    assert made.cache.lot.jobs.keys() == {"default/g"}
+    tell(made, change)
+    assert bool(made.cache.lot.wake(made.cache.relief, lambda _shape, _nodes: False)) is woken
+
+
+def test_a_gang_that_waits_for_a_device_of_all_nodes_is_woken_by_the_pod_that_gives_it_up_elsewhere() -> None:
+    def on(index: int, member: TaskSpec) -> TaskSpec:
+        return replace(member, scheduling=replace(member.scheduling, node_selector=(("host", str(index)),)))
+
+    made = Cluster.of(*(node(f"n-{index}", labels={"host": str(index)}) for index in range(2)))
+    tell(made, SHARED, *claims(2))
+    made.add(pod_group("g", 1), on(0, user("p", "g", "c0")))
+    assert bindings(made.cycle()) == {"p": "n-0"}
+    made.add(pod_group("h", 1), on(1, user("q", "h", "c1")))
+    assert made.cycle().bindings == ()
+    made.cycle()
+    made.cache.bind_failed("uid-p")
+    made.change_pod("p", gated=True)
+    assert bindings(made.cycle()) == {"q": "n-1"}

@@ -184,6 +184,8 @@ class Accounts:
         if node is not None and node.spec is not None:
             self.relief.nodes[node.name] = node
         self.note_company(task)
+        if task.shape.devices is not None:
+            self.relief.devices = True
         if task.job is not None:
             self.relief.queues.update(task.job.queue.lineage)
         self.relief.cluster = True
@@ -194,8 +196,11 @@ class Accounts:
     def _on_storage_changed(self) -> None:
         self.relief.storage = True
 
-    def _on_devices_changed(self) -> None:
-        self.relief.devices = True
+    def _on_devices_changed(self, claim: str | None) -> None:
+        if claim is None:
+            self.relief.devices = True
+        else:
+            self.relief.claims.add(claim)
 
     def _on_claim_reweighed(self, key: str) -> None:
         for queue in self.queues.values():

@@ -44,7 +44,8 @@ T = TypeVar("T")
 class Devices:
     """Claims (by `namespace/name`), slices and classes (by name), and the pods on nodes that have claims.
 
-    `changed` is called whenever one of the objects is another one than before. `watched`: somebody tells of devices;
+    `changed` is called whenever one of the objects is another one than before: with the key of a claim where only pods
+    that have it can be better off, else with None. `watched`: somebody tells of devices;
     without, what pods say of claims is passed over. `known`: all has been told once. `selects` reads CEL expressions.
     `reweighed` is called with the key of a claim that counts otherwise against its pods' queues.
     """
@@ -52,7 +53,7 @@ class Devices:
     def __init__(
         self,
         nodes: Mapping[str, NodeInfo],
-        changed: Callable[[], None] | None = None,
+        changed: Callable[[str | None], None] | None = None,
         reweighed: Callable[[str], None] | None = None,
     ) -> None:
         self._nodes = nodes
@@ -98,7 +99,7 @@ class Devices:
             self._count(spec, 1)
             self.claims[spec.key] = spec
             self._reweigh(spec.key)
-            self._tell()
+            self._tell(None if _has_devices(before) else spec.key)
 
     def remove_claim(self, key: str) -> None:
         """A ResourceClaim is gone."""
@@ -106,7 +107,7 @@ class Devices:
         if before is not None:
             self._count(before, -1)
             self._reweigh(key)
-            self._tell()
+            self._tell(None if _has_devices(before) else key)
 
     def set_slice(self, spec: SliceSpec) -> None:
         """A ResourceSlice was added or changed."""
@@ -147,11 +148,11 @@ class Devices:
             if not self._allocated[device]:
                 del self._allocated[device]
 
-    def _tell(self) -> None:
+    def _tell(self, claim: str | None = None) -> None:
         self._version += 1
         self._offers.clear()
         if self._changed is not None:
-            self._changed()
+            self._changed(claim)
 
     def hold(self, task: TaskInfo, node: str, sign: int) -> None:
         """A pod with claims is on a node now (1), or no more (-1)."""
@@ -361,6 +362,10 @@ class Devices:
             if not verdict:
                 return False
         return True
+
+
+def _has_devices(claim: ResourceClaimSpec | None) -> bool:
+    return claim is not None and claim.allocation is not None
 
 
 def _weight(claim: ResourceClaimSpec) -> Resources:

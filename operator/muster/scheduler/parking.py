@@ -49,13 +49,15 @@ class Parking:
 class Relief:
     """What got better since the last cycle.
 
-    `company` are the selections whose pods came or went, `storage` says that claims or volumes changed, `devices`
-    that resource claims or devices did. `victims`: pods may be evicted now that could not be before. A plugin whose
-    verdict on victims changes by itself (with the time) sets it in `on_session_open`.
+    `company` are the selections whose pods came or went, `storage` says that claims or volumes changed, `claims` are
+    the claims to devices that did, `devices` says that some are free, or others than before. `victims`: pods may be
+    evicted now that could not be before. A plugin whose verdict on victims changes by itself (with the time) sets it in
+    `on_session_open`.
     """
 
     nodes: dict[str, NodeInfo] = field(default_factory=dict)
     company: set[Selection] = field(default_factory=set)
+    claims: set[str] = field(default_factory=set)
     queues: set[str] = field(default_factory=set)
     cluster: bool = False
     victims: bool = False
@@ -65,7 +67,7 @@ class Relief:
 
     def __bool__(self) -> bool:
         better = self.everything or self.cluster or self.victims or self.storage or self.devices
-        return bool(better or self.queues or self.nodes or self.company)
+        return bool(better or self.queues or self.nodes or self.company or self.claims)
 
 
 class Group:
@@ -169,7 +171,7 @@ class ParkingLot:
             yield from self._by_victims.values()
         for queue in relief.queues:
             yield from self._by_queue.get(queue, {}).values()
-        if relief.nodes or relief.company or relief.storage or relief.devices:
+        if relief.nodes or relief.company or relief.storage or relief.devices or relief.claims:
             every = len(relief.nodes) > MANY_NODES
             for shapes, shelf in self._by_shapes.items():
                 if every or not shapes or any(self._helped(shape, relief, helps) for shape in shapes):
@@ -179,7 +181,7 @@ class ParkingLot:
     def _helped(shape: Shape, relief: Relief, helps: Helps) -> bool:
         if not shape.concerns.isdisjoint(relief.company) or (relief.storage and shape.scheduling.claims):
             return True
-        if relief.devices and shape.devices is not None:
+        if shape.devices is not None and (relief.devices or not relief.claims.isdisjoint(shape.devices.claims)):
             return True
         return bool(relief.nodes) and helps(shape, relief.nodes.values())
 
