@@ -126,3 +126,16 @@ def test_a_pod_group_that_only_pods_name_is_explained_too(ask: Any) -> None:
 )
 def test_times_are_short(seconds: int, words: str) -> None:
     assert duration(seconds) == words
+
+
+def test_a_pod_that_was_handed_to_the_default_scheduler_is_placed_not_about_to_be(ask: Any) -> None:
+    note = {"muster.dev/delegated-at": "2026-01-01T12:00:00Z"}
+    name = {"key": "metadata.name", "operator": "In", "values": ["n1"]}
+    required = {"nodeSelectorTerms": [{"matchFields": [name]}]}
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
+    member = pod("p", "g", scheduler="default-scheduler", annotations=note, affinity=affinity)
+    answer = ask("podgroup/g", node("n1"), pod_group("g", phase="Inqueue"), member)
+    assert "wouldBind" not in answer
+    assert answer["notReady"] == [
+        {"pod": "default/p", "node": "n1", "waitsFor": "default-scheduler has not bound it yet"}
+    ]

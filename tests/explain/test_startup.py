@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from muster.explain.startup import not_working, what_it_waits_for
+from muster.explain.startup import PodState, not_working, what_it_waits_for
 from muster.kube.objects import Pod
 
 
@@ -95,3 +95,23 @@ def test_the_head_comes_first_and_pods_without_a_node_are_the_schedulers_busines
     waiting = msgspec.convert({"metadata": {"name": "a", "namespace": "ns"}}, type=Pod)
     found = not_working([waiting, placed(), placed(head=True)])
     assert [each.pod for each in found] == ["ns/head", "ns/p"]
+
+
+def test_a_pod_that_the_default_scheduler_has_not_bound_yet_says_what_that_says() -> None:
+    name = {"key": "metadata.name", "operator": "In", "values": ["n1"]}
+    required = {"nodeSelectorTerms": [{"matchFields": [name]}]}
+    refused = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "no device"}
+    manifest = {
+        "metadata": {
+            "name": "p",
+            "namespace": "default",
+            "annotations": {"muster.dev/delegated-at": "2026-01-01T00:00:00Z"},
+        },
+        "spec": {"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}},
+        "status": {"phase": "Pending", "conditions": [refused]},
+    }
+    waits_for = "default-scheduler has not bound it yet: no device"
+    assert not_working([msgspec.convert(manifest, Pod)]) == [PodState("default/p", "n1", waits_for)]
+    manifest["status"] = {"phase": "Pending"}
+    (found,) = not_working([msgspec.convert(manifest, Pod)])
+    assert found.waits_for == "default-scheduler has not bound it yet"

@@ -6,10 +6,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from muster.engine.amounts import quantities
+from muster.engine.delegation import pinned_node
 from muster.engine.reason_document import reason_document
 from muster.engine.times import rfc3339
 from muster.explain.startup import not_working
@@ -26,7 +27,7 @@ def explain(simulation: Simulation, target: Target, ray: RayState | None) -> dic
     """Run a cycle, and say what comes of it for the target. Raises TargetError where nothing is known of it."""
     pods = list(simulation.model.pods.values())
     key = group_of(target, pods, ray)
-    running = {pod.metadata.uid for pod in pods if pod.spec.node_name is not None}
+    running = {pod.metadata.uid for pod in pods if pod.spec.node_name is not None or pinned_node(pod) is not None}
     simulation.cycle()
     job = simulation.model.cache.jobs.get(key)
     if job is None and ray is None:
@@ -39,13 +40,13 @@ def explain(simulation: Simulation, target: Target, ray: RayState | None) -> dic
         "ray": _ray(ray),
     }
     if job is not None:
-        document |= _gang(simulation.inquiry(), job)
+        document |= _gang(simulation.inquiry(), job, running)
         members = [pod for pod in pods if pod.metadata.uid in running and group_of_pod(pod) == key]
         document["notReady"] = _starting(members)
     return {name: value for name, value in document.items() if value is not None}
 
 
-def _gang(inquiry: Inquiry, job: JobInfo) -> dict[str, Any]:
+def _gang(inquiry: Inquiry, job: JobInfo, running: Collection[str]) -> dict[str, Any]:
     reason = inquiry.full_reason(job)
     members = inquiry.members(job) if reason is not None and job.pending and not job.is_ready() else None
     return {
@@ -55,13 +56,17 @@ def _gang(inquiry: Inquiry, job: JobInfo) -> dict[str, Any]:
         "members": None
         if members is None
         else {"fitting": members.fitting, "needed": members.needed, "failing": dict(members.failing)},
-        "wouldBind": _would_bind(job) or None,
+        "wouldBind": _would_bind(job, running) or None,
     }
 
 
-def _would_bind(job: JobInfo) -> dict[str, str]:
+def _would_bind(job: JobInfo, running: Collection[str]) -> dict[str, str]:
     """Who has been given a node just now: the scheduler of the cluster would do so too."""
-    placed = (task for task in job.tasks.values() if task.status is TaskStatus.BINDING and task.node is not None)
+    placed = (
+        task
+        for task in job.tasks.values()
+        if task.status is TaskStatus.BINDING and task.node is not None and task.uid not in running
+    )
     return {task.key: task.node or "" for task in sorted(placed, key=lambda each: each.order)}
 
 

@@ -1,11 +1,15 @@
-"""What keeps a gang that has its nodes from running: images, init containers, crashes, a head that is not ready."""
+"""What keeps a gang that has its nodes from running: images, init containers, crashes, a head that is not ready.
+
+And kube-scheduler, where that has yet to bind its pods.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from muster.kube.objects import ContainerStatus, Pod
+from muster.engine.delegation import DEFAULT_SCHEDULER, pinned_node
+from muster.kube.objects import Condition, ContainerStatus, Pod
 from muster.ray import labels
 
 _STARTING = frozenset({"ContainerCreating", "PodInitializing"})
@@ -24,7 +28,7 @@ def not_working(pods: Iterable[Pod]) -> list[PodState]:
     """The placed pods that are not ready, the head first, with what each of them waits for."""
     found = []
     for pod in sorted(pods, key=lambda each: (not _is_head(each), each.metadata.name)):
-        node, waits_for = pod.spec.node_name, what_it_waits_for(pod)
+        node, waits_for = pod.spec.node_name or pinned_node(pod), what_it_waits_for(pod)
         if node is not None and waits_for is not None:
             found.append(PodState(pod.key, node, waits_for))
     return found
@@ -39,7 +43,10 @@ def what_it_waits_for(pod: Pod) -> str | None:
         return "it is being deleted"
     if status.phase == "Failed":
         return f"it has failed: {_words(status.reason, status.message) or 'no reason is given'}"
-    ready = next((each for each in status.conditions if each.type == "Ready"), None)
+    if pod.spec.node_name is None:
+        scheduled = _condition(pod, "PodScheduled")
+        return f"{DEFAULT_SCHEDULER} has not bound it yet{_because(scheduled.message if scheduled else None)}"
+    ready = _condition(pod, "Ready")
     if ready is not None and ready.status == "True":
         return None
     for one, kind in [
@@ -55,6 +62,10 @@ def what_it_waits_for(pod: Pod) -> str | None:
         return None
     who = "the head is not ready, so the workers wait" if _is_head(pod) else "its readiness probe does not succeed"
     return f"{who}{_because(ready.message)}"
+
+
+def _condition(pod: Pod, kind: str) -> Condition | None:
+    return next((each for each in pod.status.conditions if each.type == kind), None)
 
 
 def _problem(container: ContainerStatus, kind: str) -> str | None:
