@@ -68,7 +68,11 @@ def run(
     cluster_domain: Annotated[str, typer.Option(help="The cluster's DNS domain.")] = "cluster.local",
     health_port: Annotated[int, typer.Option(help="Port of /healthz and /readyz; 0 for none.")] = 8082,
     gang_repair_timeout: Annotated[
-        float, typer.Option(help="Seconds in which a gang that lost members is completed, else rolled back.")
+        float,
+        typer.Option(
+            help="Seconds in which a gang that lost members is completed, else rolled back; so long, too, "
+            "kube-scheduler has to bind a pod that claims devices."
+        ),
     ] = 60.0,
     admission_timeout: Annotated[
         float, typer.Option(help="Seconds after which an admitted gang without a place gives its reservation back.")
