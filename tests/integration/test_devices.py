@@ -19,7 +19,7 @@ from muster.kube.objects import Pod
 from muster.kube.resource import PODS, RAYCLUSTERS
 from tests.cluster.control_plane import ControlPlane
 from tests.integration.device_objects import DRIVER, Devices
-from tests.integration.fault_proxy import FaultProxy, LoseAnswer, matching
+from tests.integration.fault_proxy import FaultProxy, Hold, LoseAnswer, matching
 from tests.integration.gang_objects import GATE, Gangs, eventually
 from tests.integration.running_engine import RunningEngine, engine, gangs
 
@@ -350,3 +350,22 @@ async def test_a_ray_cluster_whose_workers_claim_devices_is_started_by_the_whole
     assert {pod.spec.node_name for pod in workers} == {gangs.node_name("n1"), gangs.node_name("n2")}
     assert {pod.spec.scheduler_name for pod in workers} == {"default-scheduler"}
     assert {pod.spec.scheduler_name for pod in pods if pod not in workers} == {"muster"}
+
+
+async def test_an_engine_that_dies_between_two_patches_of_a_gang_is_followed_by_one_that_completes_it(
+    engine: RunningEngine, gangs: Gangs, devices: Devices, proxy: FaultProxy
+) -> None:
+    for name in ("n1", "n2"):
+        await devices.publish(await gangs.node(name), 1)
+    held = Hold()
+    proxy.inject(held, when=matching("PATCH", "/pods/pg-1$"))
+    await engine.start()
+    names = await devices.gang("pg", 2)
+    await asyncio.wait_for(held.reached.wait(), 20)
+    await gangs.wait_bound(["pg-0"])
+    await engine.kill()
+    assert set(await gangs.bound()) == {"pg-0"}
+    await engine.start()
+    held.release.set()
+    await gangs.wait_bound(names)
+    assert len(set((await gangs.bound()).values())) == 2
