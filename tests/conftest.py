@@ -32,7 +32,7 @@ settings.register_profile(
 )
 settings.load_profile("patient")
 
-_FIXTURES = {"control_plane", "full_control_plane"}
+_FIXTURES = {"control_plane", "full_control_plane", "scheduling_control_plane"}
 
 
 def pytest_configure() -> None:
@@ -85,6 +85,15 @@ def full_control_plane(request: pytest.FixtureRequest) -> Iterator[ControlPlane]
     """Give a second one with the controller manager and kwok, whose nodes (`add_node`) run pods at once."""
     _build(request, Options(controller_manager=True, kwok=True))
     with ControlPlane.start(controller_manager=True, kwok=True) as plane:
+        yield plane
+
+
+@pytest.fixture(scope="session")
+def scheduling_control_plane(request: pytest.FixtureRequest) -> Iterator[ControlPlane]:
+    """Give one with kube-scheduler and the controllers; nodes stay ready though nobody plays their kubelets."""
+    _build(request, Options(controller_manager=True, scheduler=True))
+    controllers = "*,-node-lifecycle-controller"
+    with ControlPlane.start(controller_manager=True, controllers=controllers, scheduler=True) as plane:
         yield plane
 
 

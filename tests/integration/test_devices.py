@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -30,11 +30,9 @@ PATCH = matching("PATCH", "/pods/[^/]+$")
 
 
 @pytest.fixture(scope="module")
-def control_plane() -> Iterator[ControlPlane]:
-    """Give a control plane with kube-scheduler and the controllers; nodes stay ready though they have no kubelets."""
-    controllers = "*,-node-lifecycle-controller"
-    with ControlPlane.start(controller_manager=True, controllers=controllers, scheduler=True) as plane:
-        yield plane
+def control_plane(scheduling_control_plane: ControlPlane) -> ControlPlane:
+    """All that comes with the usual control plane is given by the one with kube-scheduler here."""
+    return scheduling_control_plane
 
 
 @pytest.fixture
