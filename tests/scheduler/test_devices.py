@@ -293,9 +293,10 @@ def test_of_members_that_ask_for_different_devices_only_those_are_short_that_fin
     assert said == {"default/p0": "Unschedulable", "default/p1": ""}
 
 
-def test_members_that_ask_for_the_same_are_refused_by_one_look_at_each_node() -> None:
-    made = Cluster.of(nodes("n", 20, cpu=20), members(20))
-    tell(made, *(gpus(f"n-{index}", 0) for index in range(20)), *claims(20))
+def test_pods_that_ask_for_the_same_are_refused_by_one_look_at_each_node() -> None:
+    other = [pod_group("h", 2), user("q0", "h", "c20"), user("q1", "h", "c21")]
+    made = Cluster.of(nodes("n", 20, cpu=20), members(20), other)
+    tell(made, *(gpus(f"n-{index}", 0) for index in range(20)), *claims(22))
     book, looks = made.cache.devices, 0
     objection = book.objection
 
@@ -306,7 +307,7 @@ def test_members_that_ask_for_the_same_are_refused_by_one_look_at_each_node() ->
 
     book.objection = counted  # type: ignore[assignment,method-assign]
     assert made.cycle().bindings == ()
-    assert looks <= 4 * 20, "now, later, and twice for the reason; not so often for each member"
+    assert looks <= 4 * 20, "now, later, and twice for the reason; not so often for each pod, nor for each gang"
 
 
 @pytest.mark.parametrize(

@@ -215,7 +215,7 @@ def place_task(session: Session, job: JobInfo, task: TaskInfo, attempt: Attempt,
         attempt.denied[shape.id] = objection
         return
     kind = session.kind(shape)
-    if kind in attempt.lacking:
+    if kind in attempt.lacking or kind in session.lacking:
         attempt.short[shape.id] = task
         session.note_objections(shape)
         return
@@ -225,6 +225,8 @@ def place_task(session: Session, job: JobInfo, task: TaskInfo, attempt: Attempt,
     node = node or view.best_later()
     if node is None:
         attempt.short[shape.id] = attempt.lacking[kind] = task
+        if shape.devices is not None and not (shape.sociable or attempt.placed or attempt.later):
+            session.found_lacking(kind)
         session.note_objections(shape)
         return
     statement = attempt.statement

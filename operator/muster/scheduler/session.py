@@ -7,7 +7,8 @@ What a cycle learns about a gang that it can't place (`findings`) becomes the ga
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
@@ -72,6 +73,8 @@ class Session:
         self._promises: list[tuple[TaskInfo, TaskStatus, str | None]] = []
         self._passing: dict[str, list[TaskInfo]] = {}
         self._possible: dict[int, bool] = {}
+        self.lacking: set[Hashable] = set()
+        self._remembers = False
         self._surveyed: dict[Hashable, Reason] = {}
         self._noted: dict[int, Objections] = {}
         self._noted_kinds: dict[Hashable, Objections] = {}
@@ -122,6 +125,24 @@ class Session:
     def kind(self, shape: Shape) -> Hashable:
         """Equal for shapes for which the same nodes will do, now and until something is placed or given up."""
         return shape.id if shape.devices is None else (shape.stem, self.cache.devices.content(shape.devices))
+
+    @contextmanager
+    def room_only_shrinks(self) -> Iterator[None]:
+        """What finds no node before anything of its gang is placed is not looked for again meanwhile.
+
+        Not where room is held, which is lifted for some.
+        """
+        self._remembers = not self.cache.holds
+        try:
+            yield
+        finally:
+            self._remembers = False
+            self.lacking.clear()
+
+    def found_lacking(self, kind: Hashable) -> None:
+        """No node will do for shapes of this kind."""
+        if self._remembers:
+            self.lacking.add(kind)
 
     def note_objections(self, shape: Shape) -> None:
         """Keep why no node will do for the shape, as it is now: with the gang's other members in their places."""

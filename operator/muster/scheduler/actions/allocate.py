@@ -26,6 +26,11 @@ from muster.scheduler.task import TaskInfo
 def allocate(session: Session) -> None:
     """Place what can be placed: gangs that were promised room first, then broken ones, then queue by queue."""
     honour(session)
+    with session.room_only_shrinks():
+        _place_all(session)
+
+
+def _place_all(session: Session) -> None:
     promised = session.nominations
     worksheets = {
         job.key: sheet
