@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter, defaultdict
 from dataclasses import replace
 
@@ -138,3 +139,21 @@ def test_no_device_is_promised_twice(given: tuple[World, list[Told]]) -> None:
         audit_promises(cluster.cache)
         pin(cluster)
         audit_promises(cluster.cache)
+
+
+@given(claiming(), st.lists(STEPS, max_size=6), st.randoms(use_true_random=False))
+def test_a_decision_about_devices_does_not_depend_on_the_order_of_events(
+    given: tuple[World, list[Told]], steps: list[Step], shuffler: random.Random
+) -> None:
+    world, told = given
+    order, other_told = list(range(len(world.specs))), list(told)
+    shuffler.shuffle(order)
+    shuffler.shuffle(other_told)
+    one, other = start(given), world.cluster(order)
+    tell(other, *other_told)
+    histories = History(one), History(other)
+    assert one.cycle() == other.cycle()
+    for step in steps:
+        assert histories[0].play(step) == histories[1].play(step)
+        pin(one)
+        pin(other)
