@@ -12,10 +12,12 @@ from hypothesis import strategies as st
 from muster.scheduler.cache import SchedulerCache
 from muster.scheduler.constraints import DeviceUse
 from muster.scheduler.devices import Device, Reach, SliceSpec
+from muster.scheduler.outcome import Outcome
 from muster.scheduler.specs import Delegation, TaskSpec, TaskStatus
 from muster.testing import Cluster, Spec, configuration, plugin
 from muster.testing_devices import DRIVER, Told, claim, gpus, tell
 from tests.scheduler.audit import all_tasks, audit
+from tests.scheduler.test_properties import decisions, touch_all
 from tests.scheduler.worlds import STEPS, History, Step, World, crowded_worlds, worlds
 
 _CLAIMS = [f"c{index}" for index in range(6)]
@@ -70,7 +72,9 @@ def allocate(cluster: Cluster) -> None:
         if task.status not in (TaskStatus.RUNNING, TaskStatus.BINDING) or task.shape.devices is None:
             continue
         for key in task.shape.devices.claims:
-            spec = devices.claims[key]
+            spec = devices.claims.get(key)
+            if spec is None:
+                continue
             free = [f"{task.node}/gpu-{n}" for n in range(3) if (DRIVER, task.node, f"gpu-{n}") not in taken]
             there = {device.name for device in devices.slices[task.node].devices} if task.node in devices.slices else {}
             got = [each for each in free if each.partition("/")[2] in there][: spec.requests[0].alternatives[0].count]
@@ -115,20 +119,47 @@ def audit_promises(cache: SchedulerCache) -> None:
         assert count <= free, node
 
 
-@given(claiming(), st.lists(STEPS | st.builds(Step, st.sampled_from(("pin", "allocate")), st.just(0)), max_size=12))
-def test_accounts_of_devices_are_what_the_tasks_make_them(given: tuple[World, list[Told]], steps: list[Step]) -> None:
-    cluster = start(given)
-    history = History(cluster)
-    cluster.cycle()
-    for step in steps:
-        audit_devices(cluster.cache)
-        if step.kind == "pin":
+_EVENTS = st.builds(Step, st.sampled_from(("pin", "allocate", "give back", "slice", "forget")), st.integers(0, 30))
+
+
+def happen(history: History, step: Step) -> Outcome:
+    """Let the step happen, then run a cycle."""
+    cluster, devices = history.cluster, history.cluster.cache.devices
+    name = _CLAIMS[step.pick % len(_CLAIMS)]
+    spec = devices.claims.get(f"default/{name}")
+    match step.kind:
+        case "pin":
             pin(cluster)
-        elif step.kind == "allocate":
+        case "allocate":
             allocate(cluster)
-        else:
-            history.play(step)
-    audit_devices(cluster.cache)
+        case "give back":
+            devices.set_claim(replace(spec, allocation=None) if spec is not None else claim(name))
+        case "forget":
+            devices.remove_claim(f"default/{name}")
+        case "slice":
+            devices.set_slice(gpus(f"n{step.pick % 5}", step.pick % 4))
+        case _:
+            return history.play(step)
+    return cluster.cycle()
+
+
+@given(claiming(), st.lists(STEPS | _EVENTS, max_size=12))
+def test_accounts_of_devices_are_what_the_tasks_make_them(given: tuple[World, list[Told]], steps: list[Step]) -> None:
+    history = History(start(given))
+    history.cluster.cycle()
+    for step in steps:
+        audit_devices(history.cluster.cache)
+        happen(history, step)
+    audit_devices(history.cluster.cache)
+
+
+@given(claiming(), st.lists(STEPS | _EVENTS, max_size=10))
+def test_parking_changes_no_decision_about_devices(given: tuple[World, list[Told]], steps: list[Step]) -> None:
+    parked, eager = History(start(given)), History(start(given))
+    assert decisions(parked, parked.cluster.cycle()) == decisions(eager, eager.cluster.cycle(), eager=True)
+    for step in steps:
+        touch_all(eager)
+        assert decisions(parked, happen(parked, step)) == decisions(eager, happen(eager, step), eager=True)
 
 
 @given(claiming())
@@ -141,7 +172,7 @@ def test_no_device_is_promised_twice(given: tuple[World, list[Told]]) -> None:
         audit_promises(cluster.cache)
 
 
-@given(claiming(), st.lists(STEPS, max_size=6), st.randoms(use_true_random=False))
+@given(claiming(), st.lists(STEPS | _EVENTS, max_size=6), st.randoms(use_true_random=False))
 def test_a_decision_about_devices_does_not_depend_on_the_order_of_events(
     given: tuple[World, list[Told]], steps: list[Step], shuffler: random.Random
 ) -> None:
@@ -154,6 +185,4 @@ def test_a_decision_about_devices_does_not_depend_on_the_order_of_events(
     histories = History(one), History(other)
     assert one.cycle() == other.cycle()
     for step in steps:
-        assert histories[0].play(step) == histories[1].play(step)
-        pin(one)
-        pin(other)
+        assert happen(histories[0], step) == happen(histories[1], step)
