@@ -294,7 +294,7 @@ def test_of_members_that_ask_for_different_devices_only_those_are_short_that_fin
 
 
 def test_pods_that_ask_for_the_same_are_refused_by_one_look_at_each_node() -> None:
-    other = [pod_group("h", 2), user("q0", "h", "c20"), user("q1", "h", "c21")]
+    other: list[Spec] = [pod_group("h", 2), user("q0", "h", "c20"), user("q1", "h", "c21")]
     made = Cluster.of(nodes("n", 20, cpu=20), members(20), other)
     tell(made, *(gpus(f"n-{index}", 0) for index in range(20)), *claims(22))
     book, looks = made.cache.devices, 0
