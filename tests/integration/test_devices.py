@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from muster.app import Component, Operator, Options
 from muster.engine.delegation import delegation_patch, pinned_node
 from muster.kube.client import ApiClient, PatchKind
-from muster.kube.config import Connection, load_connection
+from muster.kube.config import Connection
 from muster.kube.errors import ApiError, Invalid
 from muster.kube.objects import Pod
 from muster.kube.resource import PODS, RAYCLUSTERS
@@ -21,18 +20,24 @@ from tests.cluster.control_plane import ControlPlane
 from tests.integration.device_objects import DRIVER, Devices
 from tests.integration.fault_proxy import FaultProxy, Hold, LoseAnswer, matching
 from tests.integration.gang_objects import GATE, Gangs, eventually
+from tests.integration.permissions import account_of_muster
 from tests.integration.running_engine import RunningEngine, engine, gangs
 
 __all__ = ["engine", "gangs"]
 
-BASE = Path(__file__).parents[2] / "manifests" / "base"
 PATCH = matching("PATCH", "/pods/[^/]+$")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def control_plane(scheduling_control_plane: ControlPlane) -> ControlPlane:
     """All that comes with the usual control plane is given by the one with kube-scheduler here."""
     return scheduling_control_plane
+
+
+@pytest.fixture(scope="session")
+def account(control_plane: ControlPlane) -> Path:
+    """Give the kubeconfig of Muster's account on this control plane, not on the usual one."""
+    return account_of_muster(control_plane)
 
 
 @pytest.fixture
@@ -291,21 +296,9 @@ HEAD: dict[str, Any] = {
 }
 
 
-def grant(plane: ControlPlane) -> Connection:
-    """Give the operator's account what the manifests give it, and nothing else."""
-    plane.api.create("/api/v1/namespaces", {"metadata": {"name": "muster-system"}})
-    for file in ("cluster-role.yaml", "role.yaml"):
-        for document in yaml.safe_load_all((BASE / file).read_text()):
-            kind = document["kind"].lower() + "s"
-            place = "" if kind.startswith("cluster") else "/namespaces/muster-system"
-            plane.api.create(f"/apis/rbac.authorization.k8s.io/v1{place}/{kind}", document)
-    return load_connection(plane.kubeconfig_for("system:serviceaccount:muster-system:muster"))
-
-
 @pytest.fixture
-async def operator(control_plane: ControlPlane) -> AsyncIterator[None]:
+async def operator(connection: Connection) -> AsyncIterator[None]:
     """Run the whole operator under its own rights."""
-    connection = grant(control_plane)
     options = Options(
         components=frozenset(Component),
         kubeconfig=None,
@@ -314,7 +307,7 @@ async def operator(control_plane: ControlPlane) -> AsyncIterator[None]:
         submitter_image="muster",
         namespace="muster-system",
         pod_name=None,
-        leader_election=True,
+        leader_election=False,
         cluster_domain="cluster.local",
         health_port=0,
         gang_repair_timeout=60.0,
