@@ -2,16 +2,32 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
 from muster.scheduler.constraints import PodConstraints
+from muster.scheduler.job import JobInfo
+from muster.scheduler.parking import Group
 from muster.scheduler.placement import ShapeView
 from muster.scheduler.specs import PriorityClassSpec, TaskStatus
 from muster.scheduler.task import Shape
-from muster.testing import Cluster, bindings, configuration, gang, node, nodes, pod, pod_group, pods, queue, resources
+from muster.testing import (
+    Cluster,
+    bindings,
+    configuration,
+    dated,
+    gang,
+    node,
+    nodes,
+    pod,
+    pod_group,
+    pods,
+    queue,
+    resources,
+)
 
 BASE = configuration("allocate", ["priority", "gang"], ["predicates", "nodeorder"])
 ZONE_A = PodConstraints(node_selector=(("zone", "a"),))
@@ -29,6 +45,59 @@ def test_a_refused_gang_is_parked_and_not_looked_at_again() -> None:
     cluster.add(gang("c", 1))
     assert bindings(cluster.cycle()) == {"c-w-0": "n-0"}
     assert parked(cluster) == {"a", "b"}
+
+
+def test_a_gang_that_was_deleted_and_made_again_is_parked_with_its_like_again() -> None:
+    """Both name PodGroups that do not exist: one group, and an order in which the old and the new one are equal."""
+    cluster = Cluster.of(nodes("n", 1))
+    cluster.add(*(dated(pod(f"{name}-0", name), 5.0) for name in ("a", "b")))
+    cluster.cycle()
+    assert group_of(cluster, "a") is group_of(cluster, "b")
+    for _ in range(3):
+        cluster.delete("a-0")
+        cluster.add(dated(pod("a-0", "a"), 5.0))
+        cluster.cycle()
+        assert parked(cluster) == {"a", "b"}
+    cluster.add(pod_group("a", 1))
+    assert bindings(cluster.cycle()) == {"a-0": "n-0"}
+
+
+def group_of(cluster: Cluster, name: str) -> Group:
+    group = cluster.cache.jobs[f"default/{name}"].group
+    assert group is not None
+    return group
+
+
+def test_what_is_kept_of_parked_gangs_does_not_grow_with_events() -> None:
+    cluster = Cluster.of(nodes("n", 1, cpu=1), gang("a", 2), gang("b", 2), configuration=BASE)
+    cluster.cycle()
+    for _ in range(100):
+        cluster.cache.touch(cluster.cache.jobs["default/b"])
+        cluster.cycle()
+    assert parked(cluster) == {"a", "b"}
+    assert len(group_of(cluster, "b")._heap) <= 20
+
+
+def test_a_group_that_shrinks_gives_its_memory_back() -> None:
+    cluster = Cluster.of(nodes("n", 1, cpu=1), *[gang(f"g{index:02}", 2) for index in range(60)], configuration=BASE)
+    cluster.cycle()
+    for index in range(2, 60):
+        cluster.cache.remove_pod_group(f"default/g{index:02}")
+        cluster.delete(f"g{index:02}-w-0", f"g{index:02}-w-1")
+    cluster.cycle()
+    assert parked(cluster) == {"g00", "g01"}
+    assert len(group_of(cluster, "g01")._heap) <= 20
+
+
+def test_a_gang_that_is_gone_is_not_kept_for_its_place_in_the_lot() -> None:
+    names = ("first", "second", "ephemeral")
+    cluster = Cluster.of(nodes("n", 1, cpu=1), *(gang(name, 2) for name in names), configuration=BASE)
+    cluster.cycle()
+    cluster.cache.remove_pod_group("default/ephemeral")
+    cluster.delete("ephemeral-w-0", "ephemeral-w-1")
+    cluster.cycle()
+    gc.collect()
+    assert not [each for each in gc.get_objects() if isinstance(each, JobInfo) and each.key == "default/ephemeral"]
 
 
 def waiting() -> Cluster:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, Any
 
 from muster.scheduler.reasons import Wake
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 MANY_NODES = 64
 BY_SHAPE = frozenset({Wake.NODES, Wake.VOLUMES, Wake.DEVICES})
 """What helps only those who could use it."""
+_SPARE = 8
+"""So many entries may be out of date in a small heap, too."""
 
 Helps = Callable[["Shape", Iterable["NodeInfo"]], bool]
 
@@ -71,36 +73,48 @@ class Relief:
 
 
 class Group:
-    """Parked jobs of one phase that would be refused alike."""
+    """Parked jobs of one phase that would be refused alike.
 
-    __slots__ = ("_heap", "_members", "key", "parking", "phase")
+    Who leaves stays in the heap until its entry comes to the top, or half of the entries are such: a job costs the
+    same whether one or thousands are parked with it, and what is kept does not grow with what happens. The number in
+    an entry tells a job from one of the same name and order that was there before it.
+    """
+
+    __slots__ = ("_entered", "_heap", "_members", "key", "parking", "phase")
 
     def __init__(self, key: object, phase: Phase, parking: Parking) -> None:
         self.key = key
         self.phase = phase
         self.parking = parking
-        self._heap: list[tuple[Any, str, JobInfo]] = []
-        self._members: dict[str, Any] = {}
+        self._heap: list[tuple[tuple[Any, ...], int, str]] = []
+        self._members: dict[str, tuple[int, tuple[Any, ...], JobInfo]] = {}
+        self._entered = 0
 
     def __bool__(self) -> bool:
         return bool(self._members)
 
     def add(self, job: JobInfo, order: tuple[Any, ...]) -> None:
         """Park a job; the lowest `order` goes first."""
-        entry = (order, job.key, job)
-        self._members[job.key] = entry
-        heappush(self._heap, entry)
+        self._entered += 1
+        self._members[job.key] = (self._entered, order, job)
+        heappush(self._heap, (order, self._entered, job.key))
 
     def remove(self, job: JobInfo) -> None:
         """The job is parked no more."""
         del self._members[job.key]
+        if len(self._heap) > 2 * len(self._members) + _SPARE:
+            self._heap = [(order, number, key) for key, (number, order, _) in self._members.items()]
+            heapify(self._heap)
 
     def first(self) -> JobInfo | None:
         """The job that goes first."""
-        heap = self._heap
-        while heap and self._members.get(heap[0][1]) is not heap[0]:
-            heappop(heap)
-        return heap[0][2] if heap else None
+        while self._heap:
+            _, number, key = self._heap[0]
+            member = self._members.get(key)
+            if member is not None and member[0] == number:
+                return member[2]
+            heappop(self._heap)
+        return None
 
 
 class ParkingLot:
