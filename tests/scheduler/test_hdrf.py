@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections import Counter
 from dataclasses import replace
 
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from muster.scheduler.plugins.hdrf import ShareTree, is_saturated
+from muster.scheduler.plugins.hdrf import Fill, ShareTree, is_saturated
 from muster.scheduler.resources import Resources
 from muster.scheduler.session import Session
 from muster.scheduler.specs import Phase, QueueSpec
@@ -152,3 +153,40 @@ def test_a_tree_that_is_kept_says_the_same_as_a_new_one(
         for left in infos:
             for right in infos:
                 assert kept.compare(left, right) == fresh.compare(left, right)
+
+
+def two_branches() -> Cluster:
+    """The queues a and b, each a branch; b uses a sixth of the cluster."""
+    cluster = Cluster.of(node("n", 6, 6), at("root/a", name="a"), at("root/b", name="b"), configuration=HDRF)
+    cluster.add(pod_group("theirs", 0, queue="b"), pod("theirs", "theirs", 1, node="n"))
+    return cluster
+
+
+def test_a_job_that_is_made_again_is_not_taken_for_the_old_one() -> None:
+    cluster = two_branches()
+    cluster.add(pod_group("mine", 0, queue="a"), pod("mine", "mine", 1, gated=True))
+    cluster.cycle()
+    kept = ShareTree(cluster.cache)
+    a, b = cluster.cache.queues["a"], cluster.cache.queues["b"]
+    assert kept.compare(a, b) < 0
+    cluster.cache.remove_pod_group("default/mine")
+    cluster.delete("mine")
+    cluster.add(pod_group("mine", 0, queue="a"), pod("mine", "mine", 3, node="n"))
+    cluster.cache.settle_tree()
+    assert kept.compare(a, b) == ShareTree(cluster.cache).compare(a, b) > 0
+
+
+def test_jobs_that_are_gone_leave_nothing_in_a_tree_that_is_kept() -> None:
+    cluster = two_branches()
+    cluster.cycle()
+    kept = ShareTree(cluster.cache)
+    a, b = cluster.cache.queues["a"], cluster.cache.queues["b"]
+    for index in range(50):
+        cluster.add(pod_group(f"g{index}", 0, queue="a"), pod(f"g{index}", f"g{index}", 2, node="n"))
+        assert kept.compare(a, b) > 0
+        cluster.cache.remove_pod_group(f"default/g{index}")
+        cluster.delete(f"g{index}")
+        assert kept.compare(a, b) < 0
+    gc.collect()
+    fills = [each for each in gc.get_referrers(Fill) if isinstance(each, Fill)]
+    assert len(fills) < 20

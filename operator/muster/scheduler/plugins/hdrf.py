@@ -36,14 +36,29 @@ class Fill:
     saturated: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """What a job used when it was last looked at: at that version, with these resources of the cluster left."""
+
+    job: JobInfo
+    version: int
+    demanding: frozenset[str]
+    fill: Fill
+
+    def is_current(self, job: JobInfo, demanding: frozenset[str]) -> bool:
+        """Whether it is this very job's (one made again has the same name), and nothing about it has changed."""
+        return self.job is job and self.version == job.version and self.demanding is demanding
+
+
 @dataclass(slots=True, eq=False)
 class Node:
-    """An inner node. `queues` are those whose path ends here; their jobs are its leaves."""
+    """An inner node. `queues` are those whose path ends here; their jobs are its leaves, kept by name."""
 
     weight: float = 1.0
     parent: Node | None = None
     children: dict[str, Node] = field(default_factory=dict)
     queues: list[QueueInfo] = field(default_factory=list)
+    leaves: dict[str, Leaf] = field(default_factory=dict)
     fill: Fill | None = None
 
     def line(self) -> list[Node]:
@@ -67,7 +82,6 @@ class ShareTree:
         self._used_by: dict[str, Resources] = {}
         self._used = Resources()
         self._demanding = self._find_demanding(self._used)
-        self._leaves: dict[str, tuple[int, frozenset[str], Fill]] = {}
         for name, queue in sorted(accounts.queues.items()):
             node = self._at[name] = self._place(queue)
             node.queues.append(queue)
@@ -147,17 +161,17 @@ class ShareTree:
 
     def _fill(self, node: Node) -> Fill:
         if node.fill is None:
-            leaves = [self._known_leaf(job) for queue in node.queues for job in queue.jobs.values()]
+            jobs = [job for queue in node.queues for job in queue.jobs.values()]
+            node.leaves = {job.key: self._known_leaf(node, job) for job in jobs}
+            leaves = [leaf.fill for leaf in node.leaves.values()]
             node.fill = self._combine([*leaves, *[self._fill(child) for child in node.children.values()]])
         return node.fill
 
-    def _known_leaf(self, job: JobInfo) -> Fill:
-        known = self._leaves.get(job.key)
-        if known is not None and known[0] == job.version and known[1] is self._demanding:
-            return known[2]
-        fill = self._leaf(job, job.allocated, self._demanding)
-        self._leaves[job.key] = (job.version, self._demanding, fill)
-        return fill
+    def _known_leaf(self, node: Node, job: JobInfo) -> Leaf:
+        known = node.leaves.get(job.key)
+        if known is not None and known.is_current(job, self._demanding):
+            return known
+        return Leaf(job, job.version, self._demanding, self._leaf(job, job.allocated, self._demanding))
 
     def _leaf(self, job: JobInfo, held: Resources, demanding: frozenset[str]) -> Fill:
         amounts = tuple(float(held.get(name)) for name in self._dimensions)
