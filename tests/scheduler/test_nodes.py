@@ -238,3 +238,16 @@ def test_pods_that_are_never_looked_at_tell_no_nodes_apart() -> None:
     cluster.run()
     assert cluster.placed()["picky-w-0"] == "n-3"
     assert len(cluster.cache.index.makes) == 5
+
+
+def test_nodes_that_fill_and_empty_again_leave_nothing_in_the_index() -> None:
+    """n-2 goes between two buckets of which neither ever has it as its first node: nothing else cleans up there."""
+    cluster = Cluster.of(nodes("n", 5), [pod(f"first-{end}", node=f"n-{end}", ours=False) for end in (0, 4)])
+    for number in range(100):
+        cluster.add(pod(f"p-{number}", node="n-2", ours=False))
+        assert len(list(cluster.cache.index.filled_buckets())) == 2
+        cluster.delete(f"p-{number}")
+        assert len(list(cluster.cache.index.filled_buckets())) == 2
+    kept = {bucket.first(): len(bucket._names) for bucket in cluster.cache.index.filled_buckets()}
+    assert kept.keys() == {"n-0", "n-1"}
+    assert max(kept.values()) <= 20

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 
 from muster.scheduler.node import NodeInfo
 from muster.scheduler.resources import PODS, Resources
 from muster.scheduler.task import Shape
+
+_SPARE = 8
+"""So many names may be out of date in a small bucket, too."""
 
 
 class Make:
@@ -28,7 +31,11 @@ class Make:
 
 
 class Bucket:
-    """Nodes of one make with equal accounts."""
+    """Nodes of one make with equal accounts.
+
+    The name of a node that leaves stays until it comes to the top, or more than half of the names are such: a node may
+    come and go without ever being the first.
+    """
 
     __slots__ = ("_names", "future_idle", "id", "idle", "key", "make", "members")
 
@@ -61,7 +68,11 @@ class Bucket:
         """Add a node; True when it became the first."""
         before = self.first()
         self.members[node.name] = node
-        heappush(self._names, node.name)
+        if len(self._names) > 2 * len(self.members) + _SPARE:
+            self._names = list(self.members)
+            heapify(self._names)
+        else:
+            heappush(self._names, node.name)
         return before is None or node.name < before
 
     def leave(self, node: NodeInfo) -> None:
