@@ -2,10 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
+import pytest
+
 from muster.scheduler.specs import Phase, TaskStatus
-from muster.testing import Cluster, Spec, bindings, companion, gang, nodes, pod, pod_group, pods, queue, resources
+from muster.testing import (
+    Cluster,
+    Spec,
+    bindings,
+    companion,
+    configuration,
+    gang,
+    nodes,
+    pod,
+    pod_group,
+    pods,
+    queue,
+    resources,
+)
 from tests.scheduler.audit import audit
 
 SUBMITTER = companion(cpu=0.5)
@@ -74,6 +90,65 @@ def test_when_the_job_is_done_the_room_is_free() -> None:
     cluster.add(pod_group("g", 0, companions=[SUBMITTER]))
     outcome = cluster.cycle()
     assert bindings(outcome) == {"greedy-w-0": "n-0"}
+    audit(cluster.cache)
+
+
+def somebody_waits_for_the_held_room() -> Cluster:
+    """The gang is on n-0, room for its submitter is held on n-1, and a gang of another queue is parked for a node."""
+    cluster = Cluster.of(
+        nodes("n", 2, cpu=2),
+        queue("q1"),
+        queue("q2"),
+        gang("g", 1, 2, queue="q1", companions=[companion(cpu=2)]),
+        configuration=configuration("enqueue, allocate, backfill", ["priority", "gang"], ["predicates"]),
+    )
+    cluster.settle(cluster.cycle())
+    cluster.add(gang("other", 1, 2, queue="q2"))
+    assert not cluster.cycle().bindings
+    assert not cluster.cycle().bindings
+    return cluster
+
+
+def regrouped(cluster: Cluster, **changes: object) -> None:
+    spec = cluster.cache.jobs["default/g"].spec
+    assert spec is not None
+    cluster.cache.set_pod_group(replace(spec, **changes))  # type: ignore[arg-type]
+
+
+def bound_by_others(cluster: Cluster) -> None:
+    cluster.add(nodes("m", 1, cpu=1.5), submitter())
+    cluster.change_pod("sub", node="m-0", status=TaskStatus.RUNNING)
+
+
+@pytest.mark.parametrize(
+    "happens",
+    [
+        pytest.param(lambda c: c.cache.remove_pod_group("default/g"), id="the PodGroup is deleted"),
+        pytest.param(lambda c: regrouped(c, companions=()), id="no submitter is to come any more"),
+        pytest.param(lambda c: regrouped(c, companions=(companion(cpu=9),)), id="one that fits nowhere is to come"),
+        pytest.param(lambda c: regrouped(c, min_member=0), id="the job is done"),
+        pytest.param(lambda c: c.add(submitter(cpu=9)), id="the submitter is larger than its room"),
+        pytest.param(bound_by_others, id="the submitter was bound elsewhere"),
+    ],
+)
+def test_who_is_parked_is_asked_again_when_held_room_is_given_up(happens: Callable[[Cluster], None]) -> None:
+    cluster = somebody_waits_for_the_held_room()
+    happens(cluster)
+    assert bindings(cluster.cycle()) == {"other-w-0": "n-1"}
+    audit(cluster.cache)
+
+
+def test_quota_that_a_submitters_room_used_is_free_when_its_node_goes() -> None:
+    cluster = Cluster.of(nodes("n", 1, cpu=2), nodes("m", 1, cpu=2), queue("q", capability=resources(4)))
+    cluster.add(gang("g", 1, 2, queue="q", companions=[companion(cpu=2)]))
+    cluster.settle(cluster.cycle())
+    cluster.add(nodes("o", 1, cpu=1), gang("other", 1, 1, queue="q"))
+    assert not cluster.cycle().bindings
+    assert not cluster.cycle().bindings
+    held = cluster.cache.jobs["default/g"].placeholders["submittergroup"].node
+    assert held is not None
+    cluster.cache.remove_node(held)
+    assert bindings(cluster.cycle()) == {"other-w-0": "o-0"}
     audit(cluster.cache)
 
 

@@ -69,7 +69,7 @@ class SchedulerCache(PodGroups):
         self.relief.nodes.pop(name, None)
         self.relief.company |= self.neighbours.selections()
         for task in [task for task in node.tasks.values() if task.companion]:
-            self.move(task, TaskStatus.PENDING, None)
+            companions.vacate(self, task)
             self._touch_task(task)
         self.gone_nodes.add(name)
         self._touch_jobs_on(node)

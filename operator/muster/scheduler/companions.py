@@ -34,16 +34,22 @@ def reconcile(cache: Accounts, job: JobInfo, nodes: Mapping[str, str]) -> None:
 
 
 def drop(cache: Accounts, job: JobInfo, role: str) -> None:
-    """Give a placeholder's room back."""
+    """A placeholder is needed no more: its room is for others."""
     placeholder = job.placeholders[role]
-    if placeholder.node is not None:
-        cache.move(placeholder, TaskStatus.PENDING, None)
+    vacate(cache, placeholder)
     job.account(placeholder, -1)
     del job.placeholders[role]
     job.shape_key = None
     cache.dismiss(placeholder)
     cache.unsettle(job)
     cache.relief.queues.add(job.queue.name)
+
+
+def vacate(cache: Accounts, placeholder: TaskInfo) -> None:
+    """Give a placeholder's room back; it waits for another."""
+    if placeholder.node is not None:
+        cache.free(placeholder)
+        cache.move(placeholder, TaskStatus.PENDING, None)
 
 
 def live_pods(job: JobInfo, role: str) -> list[TaskInfo]:

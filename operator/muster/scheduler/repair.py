@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from math import inf
 
+from muster.scheduler import companions
 from muster.scheduler.job import JobInfo
 from muster.scheduler.outcome import ROLLBACK
 from muster.scheduler.session import Session
@@ -144,9 +145,7 @@ def release_room_of_the_unplaced(session: Session, job: JobInfo) -> None:
         return
     job.shape_key = None
     for placeholder in job.placeholders.values():
-        if placeholder.node is not None:
-            session.cache.free(placeholder)
-            session.cache.move(placeholder, TaskStatus.PENDING, None)
+        companions.vacate(session.cache, placeholder)
 
 
 def expire_reservation(session: Session, job: JobInfo) -> None:
