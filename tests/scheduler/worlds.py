@@ -292,6 +292,8 @@ STEPS = st.builds(
             "node",
             "gone",
             "relabel",
+            "ungroup",
+            "regroup",
         )
     ),
     st.integers(0, 30),
@@ -304,6 +306,7 @@ class History:
 
     cluster: Cluster
     deleted: list[TaskSpec] = field(default_factory=list)
+    ungrouped: list[PodGroupSpec] = field(default_factory=list)
     reborn: int = 0
 
     def play(self, step: Step) -> Outcome:
@@ -321,6 +324,8 @@ class History:
             )
         elif step.kind == "gone":
             self.cluster.cache.remove_node(f"n{step.pick % 5}")
+        elif step.kind in ("ungroup", "regroup"):
+            self._change_group(step.kind, step.pick)
         elif step.kind == "recreate" and self.deleted:
             self.cluster.add(self.deleted.pop(step.pick % len(self.deleted)))
         elif tasks:
@@ -349,6 +354,21 @@ class History:
             cache.set_task(replace(spec, status=TaskStatus.SUCCEEDED, node=task.node))
         elif kind == "leave":
             cache.set_task(replace(spec, status=TaskStatus.RELEASING, node=task.node))
+
+    def _change_group(self, kind: str, pick: int) -> None:
+        """A PodGroup is deleted, or made again (as another one), or needs another submitter than before."""
+        cache = self.cluster.cache
+        groups = {key: job.spec for key, job in cache.jobs.items() if job.spec is not None and not job.synthetic}
+        if kind == "regroup" and self.ungrouped:
+            spec = self.ungrouped.pop(pick % len(self.ungrouped))
+            cache.set_pod_group(replace(spec, uid=f"{spec.uid}-again"))
+        elif groups:
+            spec = groups[sorted(groups)[pick % len(groups)]]
+            if kind == "ungroup":
+                cache.remove_pod_group(spec.key)
+                self.ungrouped.append(spec)
+            else:
+                cache.set_pod_group(replace(spec, companions=((), (companion(cpu=1 + pick % 2),))[pick % 3 > 0]))
 
     def confirm(self, *, victims_leave: bool = True) -> None:
         """The API server shows everything that was decided; victims are gone, or only on their way."""
