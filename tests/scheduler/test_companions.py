@@ -7,14 +7,16 @@ from dataclasses import replace
 
 import pytest
 
-from muster.scheduler.specs import Phase, TaskStatus
+from muster.scheduler.specs import Companion, Phase, PriorityClassSpec, TaskStatus
 from muster.testing import (
     Cluster,
     Spec,
     bindings,
     companion,
     configuration,
+    evictions,
     gang,
+    node,
     nodes,
     pod,
     pod_group,
@@ -152,23 +154,138 @@ def test_quota_that_a_submitters_room_used_is_free_when_its_node_goes() -> None:
     audit(cluster.cache)
 
 
-def test_the_place_is_found_again_after_a_restart() -> None:
+def restarted(*, nodes_cpu: float = 2, cap: float = 9, sub: Companion = SUBMITTER, at: str = "n-1") -> list[Spec]:
+    """What a scheduler reads that starts while the gang runs, whose submitter has its room on n-1."""
+    note = {sub.role: at}
     group = pod_group(
-        "g", 2, phase=Phase.RUNNING, companions=[SUBMITTER], companion_nodes={"submittergroup": "n-1"}, running=2
+        "g", 2, queue="q", phase=Phase.RUNNING, companions=[sub], companion_nodes=note, running=2, creation=1.0
     )
-    cluster = Cluster.of(group, pods("g", 2, node="n-0"), nodes("n", 2, cpu=2), gang("greedy", 1, 2))
-    assert not cluster.cycle().bindings
-    cluster.add(submitter())
-    assert bindings(cluster.cycle()) == {"sub": "n-1"}
+    members = pods("g", 2, node="n-0", creation=1.0)
+    return [queue("q", capability=resources(cap)), group, *members, *nodes("n", 2, cpu=nodes_cpu)]
+
+
+def held(cluster: Cluster) -> dict[str, str | None]:
+    """Where room is held for the gang's companions."""
+    return {role: task.node for role, task in cluster.cache.jobs["default/g"].placeholders.items()}
+
+
+@pytest.mark.parametrize("order", [1, -1], ids=["the PodGroup is read first", "the PodGroup is read last"])
+@pytest.mark.parametrize("exists", [False, True], ids=["the submitter comes later", "the submitter waits already"])
+def test_the_place_is_found_again_after_a_restart(order: int, *, exists: bool) -> None:
+    """Whatever is read first, and however much others want the room."""
+    specs = restarted(cap=2.5)
+    cluster = Cluster.of(PriorityClassSpec("high", 10), [*specs, *[submitter()] * exists][::order])
+    cluster.add(gang("greedy", 1, 2, priority_class="high"), gang("thrifty", 1, 0.5, queue="q", priority_class="high"))
+    assert bindings(cluster.cycle()) == ({"sub": "n-1"} if exists else {})
+    assert exists or held(cluster) == {"submittergroup": "n-1"}
+    if not exists:
+        cluster.add(submitter())
+        assert bindings(cluster.cycle()) == {"sub": "n-1"}
     audit(cluster.cache)
 
 
-def test_nobody_holds_a_node_by_writing_its_name_into_a_pod_group() -> None:
-    cluster = Cluster.of(nodes("n", 1, cpu=4), gang("g", 2))
+@pytest.mark.parametrize(
+    ("specs", "place"),
+    [
+        pytest.param(restarted(sub=companion(cpu=1000), cap=9999), None, id="more than the node has"),
+        pytest.param(restarted(cap=2), None, id="more than the queue may use"),
+        pytest.param([*restarted(), pod("theirs", cpu=2, node="n-1", ours=False)], None, id="the node is full by now"),
+        pytest.param([*restarted(), node("n-1", cpu=2, unschedulable=True)], None, id="the node takes no pods"),
+        pytest.param(restarted(at="nowhere"), "n-1", id="the node does not exist, another does"),
+    ],
+)
+def test_nobody_holds_more_than_there_is_by_noting_a_place_while_muster_is_down(
+    specs: list[Spec], place: str | None
+) -> None:
+    cluster = Cluster.of(specs)
+    outcome = cluster.cycle()
+    assert held(cluster) == {"submittergroup": place}
+    assert outcome.pod_groups["default/g"].companions == ({"submittergroup": place} if place else {})
+    assert all(each.idle.milli_cpu >= 0 for each in cluster.cache.nodes.values())
+    audit(cluster.cache)
+
+
+def greedy_group(name: str = "g", uid: str = "uid-g") -> Spec:
+    greed = [companion("s1", cpu=1000), companion("s2", cpu=1000)]
+    group = pod_group(name, 2, queue="q", companions=greed, companion_nodes={"s1": "n-0", "s2": "n-1"})
+    return replace(group, uid=uid)
+
+
+def made_again(cluster: Cluster) -> None:
+    cluster.cache.remove_pod_group("default/g")
+    cluster.add(greedy_group(uid="another"))
+
+
+@pytest.mark.parametrize(
+    "happens",
+    [
+        pytest.param(lambda c: c.add(greedy_group()), id="into a PodGroup that is known"),
+        pytest.param(made_again, id="into a PodGroup that takes its place"),
+        pytest.param(lambda c: c.add(greedy_group("h", "uid-h")), id="into a new PodGroup"),
+    ],
+)
+def test_nobody_holds_a_node_by_writing_its_name(happens: Callable[[Cluster], None]) -> None:
+    cluster = Cluster.of(nodes("n", 2, cpu=4), queue("q", capability=resources(2)), gang("g", 2, queue="q"))
     cluster.run()
-    greed = companion(cpu=1000)
-    cluster.add(pod_group("g", 2, companions=[greed], companion_nodes={greed.role: "n-0"}), gang("other", 2))
+    happens(cluster)
+    cluster.add(gang("other", 2))
     assert set(bindings(cluster.cycle())) == {"other-w-0", "other-w-1"}
+    assert cluster.cache.queues["q"].allocated.milli_cpu == 2000
+    audit(cluster.cache)
+
+
+def test_a_place_that_was_noted_by_hand_counts_for_nothing_though_it_is_free() -> None:
+    """Room is given in order: a note written into a new PodGroup is no way past a gang that goes first."""
+    cluster = Cluster.of(PriorityClassSpec("high", 10), nodes("n", 2, cpu=2), gang("g", 2))
+    cluster.run()
+    cluster.cache.remove_pod_group("default/g")
+    group = pod_group("g", 2, companions=[SUBMITTER], companion_nodes={"submittergroup": "n-1"})
+    cluster.add(replace(group, uid="another"), nodes("o", 1, cpu=9))
+    cluster.cycle()
+    assert held(cluster) == {"submittergroup": "o-0"}
+
+
+@pytest.mark.parametrize(
+    "ends",
+    [
+        pytest.param(lambda c: c.change_pod("sub", status=TaskStatus.FAILED), id="failed"),
+        pytest.param(lambda c: c.delete("sub"), id="deleted"),
+    ],
+)
+def test_the_place_of_a_submitter_is_kept_for_the_next_but_not_more_than_that(ends: Callable[[Cluster], None]) -> None:
+    def ended(next_cpu: float) -> Cluster:
+        cluster = started()
+        cluster.add(submitter())
+        cluster.settle(cluster.cycle())
+        cluster.add(gang("greedy", 1, 0.5), nodes("o", 1, cpu=0.4))
+        regrouped(cluster, companions=(companion(cpu=next_cpu),))
+        ends(cluster)
+        return cluster
+
+    cluster = ended(0.3)
+    assert not cluster.cycle().bindings, "greedy has to wait, though o-0 is emptier"
+    assert held(cluster) == {"submittergroup": "n-0"}
+    audit(cluster.cache)
+    cluster = ended(1000)
+    assert bindings(cluster.cycle()) == {"greedy-w-0": "n-0"}
+    assert held(cluster) == {"submittergroup": None}
+    audit(cluster.cache)
+
+
+def test_a_submitter_that_was_evicted_leaves_its_place_to_who_it_was_evicted_for() -> None:
+    preempting = configuration("enqueue, allocate, preempt", ["priority"], ["predicates"])
+    cluster = Cluster.of(PriorityClassSpec("high", 10), nodes("n", 1, cpu=2), configuration=preempting)
+    cluster.add(gang("g", 1, 1, companions=[companion(cpu=1)]))
+    cluster.settle(cluster.cycle())
+    cluster.add(submitter(cpu=1))
+    cluster.settle(cluster.cycle())
+    cluster.change_pod("g-w-0", preemptable=False)
+    cluster.add(gang("urgent", 1, 1, priority_class="high"))
+    assert evictions(cluster.cycle()) == {"sub"}
+    cluster.change_pod("sub", status=TaskStatus.RELEASING)
+    cluster.cycle()
+    cluster.change_pod("sub", status=TaskStatus.FAILED)
+    assert bindings(cluster.cycle()) == {"urgent-w-0": "n-0"}
     audit(cluster.cache)
 
 

@@ -158,7 +158,7 @@ class SchedulerCache(PodGroups):
         job = task.job
         if job is not None:
             self.touch(job)
-            companions.reconcile(self, job, {})
+            companions.reconcile(self, job)
 
     def bind_failed(self, task_uid: str) -> None:
         """The binding that we sent did not happen: the pod is Pending again."""
@@ -233,7 +233,9 @@ class SchedulerCache(PodGroups):
         if job.synthetic and not job.tasks:
             self._unlink(job)
         else:
-            companions.reconcile(self, job, {task.role: task.node} if task.node else {})
+            if task.node is not None and task.status.placed and job.is_companion(task):
+                job.former_places[task.role] = task.node
+            companions.reconcile(self, job)
             self._drop_job_if_empty(job)
 
     def _note_relief(self, old: TaskInfo, new: TaskInfo | None) -> None:

@@ -2,12 +2,11 @@
 
 A RayJob's submitter is created when its cluster is ready, and must then not be starved by its own gang or by whoever
 waits. For each companion of a PodGroup that has no live pod the job holds a placeholder: a task that is charged like
-a pod and placed together with the gang. The real pod takes its place when it appears.
+a pod and placed together with the gang. The real pod takes its place when it appears (`companion_places`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from muster.scheduler.specs import Companion, PodGroupSpec, TaskSpec, TaskStatus
@@ -18,8 +17,8 @@ if TYPE_CHECKING:
     from muster.scheduler.job import JobInfo
 
 
-def reconcile(cache: Accounts, job: JobInfo, nodes: Mapping[str, str]) -> None:
-    """Make the job's placeholders what they should be. `nodes` (role to node) says where a new one goes."""
+def reconcile(cache: Accounts, job: JobInfo) -> None:
+    """Make the job's placeholders what they should be. A new one has no room yet."""
     if not job.placeholders and not job.companion_roles:
         return
     spec = job.spec if job.min_member > 0 else None
@@ -30,7 +29,7 @@ def reconcile(cache: Accounts, job: JobInfo, nodes: Mapping[str, str]) -> None:
             drop(cache, job, role)
     for role, companion in wanted.items():
         if spec is not None and role not in job.placeholders and not live_pods(job, role):
-            _add(cache, job, spec, companion, nodes.get(role))
+            _add(cache, job, spec, companion)
 
 
 def drop(cache: Accounts, job: JobInfo, role: str) -> None:
@@ -72,7 +71,7 @@ def _is_of(placeholder: TaskInfo, companion: Companion) -> bool:
     )
 
 
-def _add(cache: Accounts, job: JobInfo, group: PodGroupSpec, companion: Companion, node: str | None) -> None:
+def _add(cache: Accounts, job: JobInfo, group: PodGroupSpec, companion: Companion) -> None:
     spec = TaskSpec(
         uid=f"companion/{job.key}/{companion.role}",
         namespace=group.namespace,
@@ -92,5 +91,3 @@ def _add(cache: Accounts, job: JobInfo, group: PodGroupSpec, companion: Companio
     job.shape_key = None
     job.account(placeholder, 1)
     cache.unsettle(job)
-    if node is not None:
-        cache.move(placeholder, TaskStatus.BOUND, node)

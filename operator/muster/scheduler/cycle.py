@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from muster.scheduler import companions
 from muster.scheduler.actions import ACTIONS
 from muster.scheduler.buckets import fits
 from muster.scheduler.cache import SchedulerCache
+from muster.scheduler.companion_places import take_former_places, take_held_places
 from muster.scheduler.conf import SchedulerConfiguration, build_framework
 from muster.scheduler.eligibility import impossible
 from muster.scheduler.explain import look_beyond_quota
@@ -141,7 +141,9 @@ def _open(session: Session, memory: _Memory) -> None:
     cache.settle()
     for job in _in_order(looked_at.values()):
         watch_over(session, job)
-        _claim_companions(session, job)
+        take_former_places(session, job)
+        take_held_places(session, job)
+    cache.has_begun = True
     for plugin in session.framework.plugins:
         plugin.on_session_open(session)
     restore(session)
@@ -185,23 +187,6 @@ def _helps(session: Session, shape: Shape, nodes: Iterable[NodeInfo]) -> bool:
         if fits(shape, node.future_idle):
             return True
     return False
-
-
-def _claim_companions(session: Session, job: JobInfo) -> None:
-    """A companion's real pod takes the place that was held for it."""
-    for role, placeholder in sorted(job.placeholders.items()):
-        node = session.cache.nodes.get(placeholder.node) if placeholder.node is not None else None
-        pods = [task for task in companions.live_pods(job, role) if task.schedulable]
-        if node is None or not pods:
-            continue
-        task = min(pods, key=lambda each: each.order)
-        companions.drop(session.cache, job, role)
-        if node.spec is None or session.framework.judge.objection(task.shape, node) is not None:
-            continue
-        if fits(task.shape, node.idle) and session.over_capability(job.queue, session.charge_of(task)) is None:
-            statement = session.statement()
-            statement.allocate(task, node)
-            statement.commit()
 
 
 def _say_what_changed(

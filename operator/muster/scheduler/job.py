@@ -35,7 +35,8 @@ class JobInfo:
     `light` counts the members that wait and ask for nothing. `held_min` is the minimum that the gang met last: below it
     the gang is broken. `lost` are the members, by role, that have a node which was deleted: they count as placed until
     they are deleted too, but not for this. `inqueue_since` is when it was admitted, `reservation_expired` that it gave
-    its reservation back (P7), `never` why it can't be placed at all, `wait` since when it waits. `terms` is another
+    its reservation back (P7), `former_places` (role to node) where companions had room until it ended or Muster did,
+    `never` why it can't be placed at all, `wait` since when it waits. `terms` is another
     object whenever what the gang asks for has changed.
     `wanting_nodes` are the shapes (by id) that more nodes would help, each with how many of its tasks fit as it is.
     """
@@ -48,6 +49,7 @@ class JobInfo:
         "conditions",
         "contribution",
         "counts",
+        "former_places",
         "gated",
         "group",
         "held_min",
@@ -110,6 +112,7 @@ class JobInfo:
         self.held_min = 0
         self.broken_since: float | None = None
         self.lost: Counter[str] = Counter()
+        self.former_places: dict[str, str] = {}
         self.inqueue_since: float | None = None
         self.reservation_expired = False
         self.never: Reason | None = None

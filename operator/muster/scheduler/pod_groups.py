@@ -31,7 +31,7 @@ class PodGroups(ClusterRules):
         if job is None or job.spec is None or job.synthetic:
             return
         job.spec = None
-        companions.reconcile(self, job, {})
+        companions.reconcile(self, job)
         self.lot.unpark(job)
         job.clear_state()
         self.touch(job)
@@ -59,8 +59,10 @@ class PodGroups(ClusterRules):
         if roles != job.companion_roles:
             self._set_companion_roles(job, roles)
         job.priority = self._priority(spec.priority_class)
-        # Nodes held before a restart. Later the annotation is but an echo of ours, or somebody's wish for a node.
-        companions.reconcile(self, job, spec.companion_nodes if old is None else {})
+        companions.reconcile(self, job)
+        if old is None and not self.has_begun:
+            # Later the annotation is but an echo of ours, or somebody's wish for a node.
+            job.former_places = dict(spec.companion_nodes)
         self.touch(job)
 
     def _note_status(self, job: JobInfo, spec: PodGroupSpec, old: PodGroupSpec) -> None:
