@@ -163,6 +163,7 @@ def pod_group(
     companions: Iterable[Companion] = (),
     companion_nodes: Mapping[str, str] | None = None,
     broken_since: float | None = None,
+    minimum_met: int | None = None,
     running: int | None = None,
 ) -> PodGroupSpec:
     """One PodGroup."""
@@ -180,6 +181,7 @@ def pod_group(
         companions=tuple(companions),
         companion_nodes=dict(companion_nodes or {}),
         broken_since=broken_since,
+        minimum_met=minimum_met,
         running=running,
     )
 

@@ -146,12 +146,24 @@ def test_another_s_pod_frees_its_node_when_it_ends() -> None:
     assert cluster.model.calls() == ["set_task", "remove_task"]
 
 
+def noted(group: PodGroup, **notes: str) -> PodGroup:
+    annotations = {f"muster.dev/{key.replace('_', '-')}": text for key, text in notes.items()}
+    return msgspec.structs.replace(group, metadata=msgspec.structs.replace(group.metadata, annotations=annotations))
+
+
 PENDING: dict[str, Any] = {"phase": "Pending"}
 CONDITION = {"type": "Unschedulable", "status": "True"}
 GROUP_CHANGES: dict[str, tuple[PodGroup, list[str], bool]] = {
     "its spec": (pod_group(2, min_member=2, **PENDING), ["set_pod_group"], True),
     "its phase": (pod_group(2, phase="Inqueue"), ["set_pod_group"], True),
     "our condition": (pod_group(2, conditions=[CONDITION], **PENDING), ["set_pod_group"], False),
+    "our notes": (
+        noted(
+            pod_group(2, **PENDING), minimum_met="1", broken_since="2026-01-01T00:00:00Z", companion_nodes='{"a":"n"}'
+        ),
+        ["set_pod_group"],
+        False,
+    ),
     "our counters": (pod_group(2, running=1, **PENDING), ["set_pod_group"], False),
     "nothing of it": (pod_group(2, **PENDING), [], False),
 }

@@ -167,3 +167,15 @@ def test_since_when_a_gang_is_broken_outlives_us() -> None:
     found = patch(shown({"phase": "Running"}), wanted(Phase.RUNNING, broken_since=NOW))
     assert found is not None
     assert found["metadata"]["annotations"] == {"muster.dev/broken-since": NOW_TEXT}
+
+
+def test_the_minimum_that_a_gang_met_outlives_us() -> None:
+    found = patch(shown({"phase": "Running"}), wanted(Phase.RUNNING, minimum_met=3))
+    assert found == {"metadata": {"uid": "u", "annotations": {"muster.dev/minimum-met": "3"}}}
+    gone = shown({"phase": "Pending"})
+    gone = msgspec.structs.replace(
+        gone, metadata=msgspec.structs.replace(gone.metadata, annotations={"muster.dev/minimum-met": "3"})
+    )
+    assert patch(gone, wanted(Phase.PENDING)) == {
+        "metadata": {"uid": "u", "annotations": {"muster.dev/minimum-met": None}}
+    }

@@ -103,6 +103,7 @@ def test_a_pod_group_is_translated_whole() -> None:
         {"phase": "Inqueue", "conditions": [condition], "running": 1, "succeeded": 2, "failed": 3},
         companion_nodes='{"submittergroup": "n"}',
         broken_since=CREATED,
+        minimum_met="2",
     )
     assert pod_group_spec(given) == PodGroupSpec(
         namespace="ns",
@@ -121,6 +122,7 @@ def test_a_pod_group_is_translated_whole() -> None:
         failed=3,
         companion_nodes={"submittergroup": "n"},
         broken_since=CREATED_SECONDS,
+        minimum_met=2,
     )
 
 
@@ -132,6 +134,11 @@ def test_what_a_pod_group_does_not_say_has_volcano_s_meaning() -> None:
 @pytest.mark.parametrize("phase", ["", "Nonsense"])
 def test_a_phase_that_is_none_reads_as_absent(phase: str) -> None:
     assert pod_group_spec(pod_group({}, {"phase": phase})).phase is None
+
+
+@pytest.mark.parametrize("text", ["", "two", "-1", "1.5", "9" * 5000, "\N{SUPERSCRIPT TWO}"])
+def test_a_minimum_that_is_no_number_was_never_met(text: str) -> None:
+    assert pod_group_spec(pod_group({}, minimum_met=text)).minimum_met is None
 
 
 def test_a_companion_is_what_its_pod_will_ask_for() -> None:

@@ -53,6 +53,7 @@ def as_written(job: JobInfo) -> list[PodGroupSpec]:
             failed=said.failed,
             companion_nodes=said.companions,
             broken_since=said.broken_since,
+            minimum_met=said.minimum_met,
             wait=job.wait,
         )
     ]
@@ -84,3 +85,21 @@ def test_a_restart_breaks_no_promise_and_takes_no_submitters_place(world: World,
         node = history.cluster.cache.nodes[name]
         # What is not room by now (a node shrank, or was taken) is no place any more.
         assert after.get(uid) == name or node.spec is None or not NOTHING.less_equal(node.idle), uid
+
+
+@PROFILE
+@given(worlds() | crowded_worlds(), st.lists(STEPS, max_size=10))
+def test_after_a_restart_the_same_gangs_are_fragments(world: World, steps: list[Step]) -> None:
+    """P1: for as long as before, and below the same minimum."""
+    history = History(world.cluster())
+    history.cluster.cycle()
+    for step in steps:
+        history.play(step)
+    settle(history)
+    again = restarted(history.cluster)
+    again.cycle()
+    for key, job in history.cluster.cache.jobs.items():
+        other = again.cache.jobs[key]
+        assert other.broken_since == job.broken_since, key
+        if job.placed and job.spec is not None:
+            assert other.held_min == job.held_min, key

@@ -93,11 +93,14 @@ def test_a_gang_whose_minimum_rose_is_not_a_fragment() -> None:
     ("group", "evicted"),
     [
         pytest.param(pod_group("g", 3, phase=Phase.RUNNING), True, id="nothing is known of the past"),
-        pytest.param(pod_group("g", 3, phase=Phase.RUNNING, running=0), True, id="nobody ran when it was written"),
-        pytest.param(pod_group("g", 3, phase=Phase.RUNNING, running=3), True, id="three ran when it was written"),
-        pytest.param(pod_group("g", 3, phase=Phase.UNKNOWN, running=2), False, id="two ran: the minimum rose"),
+        pytest.param(pod_group("g", 3, phase=Phase.RUNNING, running=1), True, id="three were bound, one ran already"),
+        pytest.param(pod_group("g", 3, phase=Phase.RUNNING, running=2), True, id="three were bound, two ran already"),
+        pytest.param(pod_group("g", 3, phase=Phase.RUNNING, minimum_met=3, running=1), True, id="it had three"),
+        pytest.param(pod_group("g", 3, phase=Phase.UNKNOWN, minimum_met=2), False, id="it had two: the minimum rose"),
+        pytest.param(pod_group("g", 3, phase=Phase.UNKNOWN, minimum_met=0), False, id="it had no minimum"),
         pytest.param(pod_group("g", 3, phase=Phase.INQUEUE, running=0), True, id="killed while it was being bound"),
         pytest.param(pod_group("g", 2, phase=Phase.RUNNING, running=2), False, id="whole"),
+        pytest.param(pod_group("g", 2, phase=Phase.RUNNING, minimum_met=3), False, id="whole: the minimum fell"),
         pytest.param(pod_group("g", 0, phase=Phase.RUNNING), False, id="the job is done"),
     ],
 )
@@ -110,6 +113,43 @@ def test_after_a_restart_a_fragment_is_told_from_a_gang_that_grows(group: PodGro
     )
     cluster.cycle()
     assert bool(cluster.cycle(seconds=60).evictions) is evicted
+
+
+def test_the_minimum_that_a_gang_met_is_noted_as_long_as_it_has_pods_on_nodes() -> None:
+    def note() -> int | None:
+        said = cluster.cache.jobs["default/g"].published
+        assert said is not None
+        return said.minimum_met
+
+    cluster = Cluster.of(nodes("n", 2, cpu=1), gang("g", 3))
+    cluster.cycle()
+    assert note() is None
+    cluster.add(nodes("m", 1, cpu=1))
+    outcome = cluster.cycle()
+    assert len(outcome.bindings) == 3
+    assert note() == 3, "with the bindings: a restart may come at any time"
+    cluster.settle(outcome)
+    cluster.add(pod_group("g", 4))
+    cluster.cycle()
+    assert note() == 3, "the fourth has no room yet"
+    cluster.add(nodes("o", 1, cpu=1), pod("g-w-3", "g"))
+    cluster.settle(cluster.cycle())
+    assert note() == 4
+    cluster.delete("g-w-0")
+    cluster.cycle()
+    assert note() == 4
+    cluster.settle(cluster.cycle(seconds=60))
+    cluster.cycle()
+    assert note() is None, "taken down: it starts as a whole again"
+
+
+def test_a_gang_that_grew_and_lost_a_member_is_completed_after_a_restart_as_before_it() -> None:
+    """Two of three members had nodes when the minimum rose to four; one of them was lost, and found a place again."""
+    group = pod_group("g", 4, phase=Phase.UNKNOWN, minimum_met=2, broken_since=999_990.0)
+    cluster = Cluster.of(nodes("n", 2, cpu=1), group, pods("g", 2, node="n-0"))
+    cluster.change_pod("g-w-1", node="n-1")
+    assert cluster.cycle().pod_groups["default/g"].broken_since is None
+    assert not cluster.cycle(seconds=60).evictions
 
 
 def test_the_time_a_gang_has_been_broken_survives_a_restart() -> None:
@@ -218,6 +258,20 @@ def test_a_member_on_a_node_that_was_deleted_is_lost_though_its_pod_still_runs()
     assert not cluster.cycle(seconds=59).evictions
     assert evictions(cluster.cycle(seconds=1)) == {"g-w-0", "g-w-1", "g-w-2"}
     audit(cluster.cache)
+
+
+def test_a_restart_does_not_make_a_gang_whole_that_lost_a_node() -> None:
+    """The pod on the deleted node is still there, and nobody says any more that there was a node."""
+    cluster = Cluster.of(
+        nodes("n", 1, cpu=1),
+        pod_group("g", 2, phase=Phase.UNKNOWN, minimum_met=2, broken_since=999_950.0),
+        pod("g-w-0", "g", node="n-0"),
+        pod("g-w-1", "g", node="lost"),
+    )
+    outcome = cluster.cycle()
+    assert cluster.cache.jobs["default/g"].broken_since == 999_950.0
+    assert outcome.wake_at == 999_950.0 + 60
+    assert evictions(cluster.cycle(seconds=10)) == {"g-w-0", "g-w-1"}
 
 
 def test_a_node_that_comes_back_in_time_ends_it() -> None:

@@ -219,6 +219,7 @@ def pod_group_matters(old: PodGroupSpec, new: PodGroupSpec) -> bool:
         failed=old.failed,
         companion_nodes=old.companion_nodes,
         broken_since=old.broken_since,
+        minimum_met=old.minimum_met,
         wait=old.wait,
     )
     return ours != old

@@ -5,6 +5,8 @@ A note that can't be read says nothing: it only ever refines what holds without 
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 
 from muster.engine import wire_keys
@@ -13,6 +15,8 @@ from muster.kube.objects import ApiObject, PodGroup
 from muster.scheduler.plugins.arguments import duration
 from muster.scheduler.reasons import ReasonClass
 from muster.scheduler.specs import Wait
+
+_COUNT = re.compile(r"[0-9]{1,9}")
 
 
 def stated_duration(found: ApiObject, key: str) -> float | None:
@@ -30,6 +34,11 @@ def stated_time(text: str | None) -> float | None:
         return unix_seconds(text) if text else None
     except ValueError:
         return None
+
+
+def stated_count(text: str | None) -> int | None:
+    """A number of pods."""
+    return int(text) if text and _COUNT.fullmatch(text) else None
 
 
 class _Note(msgspec.Struct, rename={"reason_class": "class"}):

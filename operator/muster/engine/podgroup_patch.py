@@ -48,7 +48,13 @@ def wanted_annotations(status: PodGroupStatus) -> dict[str, str | None]:
     reason = None if status.reason is None else _json(reason_document(status.reason))
     companions = _json(dict(sorted(status.companions.items()))) if status.companions else None
     broken = None if status.broken_since is None else rfc3339(status.broken_since)
-    return {wire_keys.REASON: reason, wire_keys.COMPANION_NODES: companions, wire_keys.BROKEN_SINCE: broken}
+    minimum = None if status.minimum_met is None else str(status.minimum_met)
+    return {
+        wire_keys.REASON: reason,
+        wire_keys.COMPANION_NODES: companions,
+        wire_keys.BROKEN_SINCE: broken,
+        wire_keys.MINIMUM_MET: minimum,
+    }
 
 
 def _changed_annotations(shown: PodGroup, status: PodGroupStatus) -> dict[str, str | None]:

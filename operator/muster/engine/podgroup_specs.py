@@ -13,7 +13,7 @@ import msgspec
 from muster.engine import wire_keys
 from muster.engine.amounts import TranslationError, amounts, resources
 from muster.engine.companion_specs import companions_in
-from muster.engine.notes import stated_duration, stated_time, stored_wait
+from muster.engine.notes import stated_count, stated_duration, stated_time, stored_wait
 from muster.engine.pod_specs import TRUE
 from muster.engine.times import unix_seconds
 from muster.kube import objects
@@ -53,6 +53,7 @@ def pod_group_spec(group: objects.PodGroup) -> PodGroupSpec:
         companions=companions,
         companion_nodes=companion_nodes(group),
         broken_since=stated_time(meta.annotations.get(wire_keys.BROKEN_SINCE)),
+        minimum_met=stated_count(meta.annotations.get(wire_keys.MINIMUM_MET)),
         problem=problem,
         sla_waiting_time=_sla_waiting_time(group),
         preemptable=_preemptable(group),

@@ -42,8 +42,8 @@ class Accounts:
     ended it with room promised on nodes, `nominated` those for which such room is kept, and since when (Unix seconds).
     `resource_quotas` and `disruption_budgets` are by namespace and key; `budgets_relaxed` grows whenever one of the
     latter may allow more. `starved` are the jobs that have waited too long, `holds` what is held for the first of them
-    (as it was worked out from `holds_seen`), `hopeless` those that can't be placed at all. `has_begun` says that a cycle
-    has run: what is read from then on tells nothing of before a restart. `memory` belongs to the cycle.
+    (as it was worked out from `holds_seen`), `hopeless` those that can't be placed at all. `has_begun` says that a
+    cycle has run: what is read from then on tells nothing of before a restart. `memory` belongs to the cycle.
     """
 
     def __init__(self) -> None:

@@ -60,7 +60,11 @@ class Pipelined:
 
 @dataclass(frozen=True, slots=True)
 class PodGroupStatus:
-    """What the PodGroup should say. `companions` (role to node) and `broken_since` are persisted as annotations."""
+    """What the PodGroup should say.
+
+    `companions` (role to node), `broken_since` and `minimum_met` (what a gang with pods on nodes must not fall below)
+    are persisted as annotations.
+    """
 
     phase: Phase
     conditions: tuple[Condition, ...]
@@ -70,6 +74,7 @@ class PodGroupStatus:
     reason: Reason | None = None
     companions: Mapping[str, str] = field(default_factory=dict)
     broken_since: float | None = None
+    minimum_met: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,6 +79,8 @@ def forget_when_confirmed(job: JobInfo) -> None:
 
 def watch_over(session: Session, job: JobInfo) -> None:
     """Note since when a gang is broken, and take it down when its time is up."""
+    if not session.cache.has_begun and job.broken_since is not None:
+        _remember_gone_nodes(session, job)
     job.lost = find_lost(session, job)
     late = overdue(session, job)
     job.lost.update(task.role for task in late if not job.is_companion(task))
@@ -117,6 +119,16 @@ def _gives_up_at(session: Session, task: TaskInfo) -> float:
     if task.delegated_at is None or task.status is not TaskStatus.BINDING:
         return inf
     return task.delegated_at + session.configuration.gang_repair_timeout
+
+
+def _remember_gone_nodes(session: Session, job: JobInfo) -> None:
+    """After a restart nobody says that a node was deleted; a gang that is known to be broken may be so because of it.
+
+    Without that note a node of which nothing is known may be one that can't be read.
+    """
+    nodes = session.cache.nodes
+    places = {task.node for task in job.tasks.values() if task.node is not None and not task.status.finished}
+    session.cache.gone_nodes.update(name for name in places if nodes[name].spec is None)
 
 
 def roll_back(session: Session, job: JobInfo) -> None:

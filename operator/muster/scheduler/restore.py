@@ -1,7 +1,11 @@
 """What a PodGroup's stored status says about the past.
 
-All state is in the API server (P5): after a restart the gang's phase, conditions and `broken-since` come back from
+All state is in the API server (P5): after a restart the gang's phase, conditions and annotations come back from
 there, and from them what the gang was when we last looked.
+
+A gang that runs below minMember is broken, unless it was minMember that rose (a cluster scaled up): then the members
+that ran before are no fragment. So what it met is noted with its bindings. How many are counted as running tells
+nothing of that: members that have a node may not run yet.
 """
 
 from __future__ import annotations
@@ -26,23 +30,10 @@ def restore_state(job: JobInfo, spec: PodGroupSpec) -> None:
     job.published = status_in(spec)
     job.broken_since = spec.broken_since
     job.wait = spec.wait
-    job.held_min = _minimum_last_met(job, spec)
+    job.held_min = job.min_member if spec.minimum_met is None else spec.minimum_met
     if job.phase is Phase.INQUEUE:
         waited = [each.last_transition for each in spec.conditions if each.type == UNSCHEDULABLE and each.status]
         job.inqueue_since = waited[0] if waited and waited[0] > 0 else None
-
-
-def _minimum_last_met(job: JobInfo, spec: PodGroupSpec) -> int:
-    """The minimum that the gang met when its status was written.
-
-    A gang that runs below minMember is broken, unless it was minMember that rose (a cluster scaled up): then the
-    members that ran before are no fragment. A status that counted running members and no `broken-since` tell; one
-    that counts none tells nothing: the members were not running yet, or whoever wrote it counted nobody.
-    """
-    was_running = job.phase in (Phase.RUNNING, Phase.UNKNOWN)
-    if was_running and spec.broken_since is None and spec.running:
-        return min(job.min_member, spec.running)
-    return job.min_member
 
 
 def status_in(spec: PodGroupSpec) -> PodGroupStatus:
@@ -55,6 +46,7 @@ def status_in(spec: PodGroupSpec) -> PodGroupStatus:
         failed=spec.failed or 0,
         companions=spec.companion_nodes,
         broken_since=spec.broken_since,
+        minimum_met=spec.minimum_met,
     )
 
 
@@ -73,5 +65,6 @@ def _without_status(spec: PodGroupSpec) -> PodGroupSpec:
         failed=None,
         companion_nodes={},
         broken_since=None,
+        minimum_met=None,
         wait=None,
     )

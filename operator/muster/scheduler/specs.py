@@ -231,8 +231,9 @@ class PodGroupSpec:
 
     `min_resources` None means absent. `priority_class` names a PriorityClass. `running`/`succeeded`/`failed` are the
     counters in the status, None when it has none. `broken_since` is our annotation `muster.dev/broken-since`,
-    `companion_nodes` (role to node) our annotation `muster.dev/companion-nodes`. `problem` is set when the object
-    can't be used as it is (a wrong type, a bad annotation): the gang then waits with that as its reason.
+    `companion_nodes` (role to node) our annotation `muster.dev/companion-nodes`, `minimum_met` our annotation
+    `muster.dev/minimum-met`. `problem` is set when the object can't be used as it is (a wrong type, a bad annotation):
+    the gang then waits with that as its reason.
     `sla_waiting_time` (seconds) is how long it may wait at most, `preemptable` what it says of itself as a whole (None:
     nothing), `budget` how many of its pods may be evicted at once for no fault of theirs, `topology` which of its roles
     should share nodes. `expected_runtime` (seconds) holds for members that state none of their own. `wait` is what our
@@ -256,6 +257,7 @@ class PodGroupSpec:
     companions: tuple[Companion, ...] = ()
     companion_nodes: Mapping[str, str] = field(default_factory=dict)
     broken_since: float | None = None
+    minimum_met: int | None = None
     problem: str = ""
     sla_waiting_time: float | None = None
     preemptable: bool | None = None

@@ -125,6 +125,7 @@ def update_status(session: Session, job: JobInfo) -> PodGroupStatus:
         reason=job.reason,
         companions={role: task.node for role, task in sorted(job.placeholders.items()) if task.node is not None},
         broken_since=job.broken_since,
+        minimum_met=job.held_min if job.placed else None,
     )
 
 
