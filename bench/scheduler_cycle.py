@@ -133,8 +133,8 @@ def drain(nodes: int, gangs: int, size: int, *, shapes: int = 12, cpu: int = 100
     return scenario
 
 
-def arrival(nodes: int, running: int, parked: int) -> Callable[[], tuple[float, int]]:
-    """One gang of 3 arrives while pods run and other gangs are parked."""
+def arrival(nodes: int, running: int, parked: int, *, leaving: bool = False) -> Callable[[], tuple[float, int]]:
+    """One gang of 3 arrives while pods run and other gangs are parked, one of them until a pod has left its node."""
 
     def scenario() -> tuple[float, int]:
         cache = SchedulerCache()
@@ -156,6 +156,22 @@ def arrival(nodes: int, running: int, parked: int) -> Callable[[], tuple[float, 
             )
         for number in range(parked):
             add_gang(cache, number, 3, 200_000 + number % 50, CONSTRAINTS[number % len(CONSTRAINTS)])
+        if leaving:
+            large = Resources(150_000, 2 * GIB, {"pods": 1})
+            cache.set_node(NodeSpec("large", Resources(150_000, 400 * GIB, {"pods": 110}), {"zone": "zone-9"}))
+            cache.set_task(
+                TaskSpec(
+                    "leaves",
+                    "ns",
+                    "leaves",
+                    request=large,
+                    init_request=large,
+                    ours=False,
+                    status=TaskStatus.RELEASING,
+                    node="large",
+                )
+            )
+            add_gang(cache, parked + 3, 1, 150_000, CONSTRAINTS[0])
         run_cycle(cache, DEFAULT, 1.0)
         add_gang(cache, parked + 1, 3, 500, CONSTRAINTS[0])
         run_cycle(cache, DEFAULT, 2.0)
@@ -219,6 +235,10 @@ SCENARIOS = {
     "preempt: 1 gang of 100 on 1,000 nodes full with 10,000 pods": (evict("preempt", 1000, 100), 1),
     "reclaim: 1 gang of 100 on 1,000 nodes full with 10,000 pods": (evict("reclaim", 1000, 100), 1),
     "1 gang of 3 arrives; 50,000 pods run on 5,000 nodes, 1,000 gangs parked": (arrival(5000, 50_000, 1000), 1),
+    "1 gang of 3 arrives; the same, and a gang waits for a pod to leave": (
+        arrival(5000, 50_000, 1000, leaving=True),
+        1,
+    ),
 }
 
 

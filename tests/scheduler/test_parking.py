@@ -12,11 +12,13 @@ from muster.scheduler.constraints import PodConstraints
 from muster.scheduler.job import JobInfo
 from muster.scheduler.parking import Group
 from muster.scheduler.placement import ShapeView
-from muster.scheduler.specs import PriorityClassSpec, TaskStatus
+from muster.scheduler.specs import PriorityClassSpec, QueueState, TaskStatus
 from muster.scheduler.task import Shape
 from muster.testing import (
     Cluster,
+    Spec,
     bindings,
+    companion,
     configuration,
     dated,
     gang,
@@ -234,6 +236,83 @@ def test_a_gang_kept_out_by_another_ones_held_room_is_asked_again_when_that_goes
     assert parked(cluster) == {"late"}
     cluster.add(nodes("m", 2, cpu=8))
     assert bindings(cluster.cycle()).keys() == {"big-w-0", "big-w-1", "late-w-0"}
+
+
+def keeping(*specs: list[Spec]) -> Cluster:
+    """`big` has a place on n-0 and waits for `old` to leave n-1; `late` would fit on n-0."""
+    leaving = pod("old", node="n-1", cpu=4, status=TaskStatus.RELEASING, ours=False)
+    cluster = Cluster.of(nodes("n", 2), leaving, gang("big", 2, 4), gang("late", 1, 3), *specs, configuration=BASE)
+    assert not cluster.cycle().bindings
+    assert not cluster.cycle().bindings
+    return cluster
+
+
+def test_room_that_is_kept_as_before_wakes_nobody() -> None:
+    """While a gang waits for a pod to leave, others wait for what could help them, not for every event."""
+    cluster = keeping(*(gang(f"g{number}", 1, 3 + number / 10) for number in range(5)), nodes("p", 1, cpu=1))
+    jobs = cluster.cache.jobs
+    before = {key: job.parked for key, job in jobs.items() if key != "default/big"}
+    assert len(before) == 6
+    assert all(before.values())
+    cluster.add(gang("small", 1, 1))
+    assert bindings(cluster.cycle()) == {"small-w-0": "p-0"}
+    cluster.delete("small-w-0")
+    assert not cluster.cycle().bindings
+    assert not [key for key, parking in before.items() if jobs[key].parked is not parking]
+
+
+def gives_up(cluster: Cluster, what: str) -> None:
+    if what == "the gang goes elsewhere":
+        cluster.add(nodes("m", 2))
+    elif what == "the pod stays":
+        cluster.change_pod("old", status=TaskStatus.RUNNING)
+    elif what == "its queue is closed":
+        cluster.add(queue("default", state=QueueState.CLOSED))
+    elif what == "a member is gone":
+        cluster.delete("big-w-1")
+    else:
+        cluster.cache.remove_node("n-1")
+
+
+@pytest.mark.parametrize(
+    ("what", "placed"),
+    [
+        ("the gang goes elsewhere", {"big-w-0": "m-0", "big-w-1": "m-1", "late-w-0": "n-0"}),
+        ("the pod stays", {"late-w-0": "n-0"}),
+        ("its queue is closed", {"late-w-0": "n-0"}),
+        ("a member is gone", {"late-w-0": "n-0"}),
+        ("the node is gone", {"late-w-0": "n-0"}),
+    ],
+)
+def test_room_that_is_kept_no_more_goes_to_who_was_kept_out_first(what: str, placed: dict[str, str]) -> None:
+    """In the same cycle, and before a newcomer that comes after him."""
+    cluster = keeping([queue("q")], gang("after", 1, 3, queue="q"))
+    spec = cluster.cache.jobs["default/late"].spec
+    assert spec is not None
+    cluster.cache.set_pod_group(replace(spec, queue="q"))
+    assert not cluster.cycle().bindings
+    cluster.add(gang("newcomer", 1, 3, queue="q"))
+    gives_up(cluster, what)
+    assert bindings(cluster.cycle()) == placed
+
+
+def test_room_that_is_kept_for_a_submitter_wakes_nobody_until_it_goes_elsewhere() -> None:
+    """The gang runs already, its submitter waits for a pod to leave."""
+    cluster = Cluster.of(nodes("n", 2), gang("g", 1, 4), configuration=BASE)
+    cluster.settle(cluster.cycle())
+    leaving = pod("old", node="n-1", cpu=2, status=TaskStatus.RELEASING, ours=False)
+    cluster.add(leaving, pod_group("g", 1, companions=[companion(cpu=3)]))
+    cluster.cycle()
+    cluster.add(gang("late", 1, 2), nodes("p", 1, cpu=1.5))
+    assert not cluster.cycle().bindings
+    before = cluster.cache.jobs["default/late"].parked
+    assert before is not None
+    cluster.add(gang("small", 1, 1.5))
+    assert bindings(cluster.cycle()) == {"small-w-0": "p-0"}
+    assert cluster.cache.jobs["default/late"].parked is before
+    cluster.add(node("m", cpu=3, labels={"zone": "b"}))
+    assert bindings(cluster.cycle()) == {"late-w-0": "n-1"}
+    assert {task.node for task in cluster.cache.jobs["default/g"].placeholders.values()} == {"m"}
 
 
 def test_a_newcomer_wakes_nobody() -> None:

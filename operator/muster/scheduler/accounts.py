@@ -28,6 +28,7 @@ from muster.scheduler.task import TaskInfo
 if TYPE_CHECKING:
     from muster.scheduler.framework import Outlook
     from muster.scheduler.hold_plan import Hold
+    from muster.scheduler.kept_room import Places
 
 _UNGROUPED = ""
 
@@ -38,8 +39,9 @@ class Accounts:
     `total` and `used` are sums over known nodes, `promised` what admitted jobs have reserved. `changed` are the jobs
     whose status has to be worked out again, `waiting` those that the actions look at, `unsettled` those whose part in
     promises may be out of date. `tree_changed` says that queues have come, gone or changed since `settle`,
-    `tree_version` counts how often. `relief` is what got better since the last cycle, `reserving` names the jobs that
-    ended it with room promised on nodes, `nominated` those for which such room is kept, and since when (Unix seconds).
+    `tree_version` counts how often. `relief` is what got better since the last cycle, `reserving` are the jobs that
+    ended it with room promised on nodes, and where, `nominated` those for which such room is kept, and since when (Unix
+    seconds).
     `resource_quotas` and `disruption_budgets` are by namespace and key; `budgets_relaxed` grows whenever one of the
     latter may allow more. `starved` are the jobs that have waited too long, `holds` what is held for the first of them
     (as it was worked out from `holds_seen`), `hopeless` those that can't be placed at all. `has_begun` says that a
@@ -71,7 +73,7 @@ class Accounts:
         self.relief = Relief()
         self.changed: dict[str, JobInfo] = {}
         self.waiting: dict[str, JobInfo] = {}
-        self.reserving: set[str] = set()
+        self.reserving: dict[str, Places] = {}
         self.starved: dict[str, JobInfo] = {}
         self.holds: list[Hold] = []
         self.holds_seen: object = None
@@ -250,7 +252,7 @@ class Accounts:
         self.lot.unpark(job)
         job.shape_key = None
         if job.key in self.reserving:
-            self.reserving.discard(job.key)
+            del self.reserving[job.key]
             self.relief.everything = True
 
     def settle(self) -> None:

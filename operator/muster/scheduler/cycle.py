@@ -10,7 +10,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from muster.scheduler.actions import ACTIONS
-from muster.scheduler.buckets import fits
 from muster.scheduler.cache import SchedulerCache
 from muster.scheduler.companion_places import take_former_places, take_held_places
 from muster.scheduler.conf import SchedulerConfiguration, build_framework
@@ -21,7 +20,7 @@ from muster.scheduler.framework import Framework
 from muster.scheduler.hierarchy import sum_up_root
 from muster.scheduler.hold_plan import note_starved, plan_holds
 from muster.scheduler.job import JobInfo
-from muster.scheduler.node import NodeInfo
+from muster.scheduler.kept_room import wake
 from muster.scheduler.nominations import restore
 from muster.scheduler.outcome import Outcome, PodGroupStatus, QueueStatus
 from muster.scheduler.parking import BY_SHAPE, Parking, Relief
@@ -37,7 +36,6 @@ from muster.scheduler.repair import (
 from muster.scheduler.session import Session
 from muster.scheduler.specs import Phase, PodVerdict, TaskStatus
 from muster.scheduler.status import find_reason, pod_verdicts, queue_status, update_status, waits
-from muster.scheduler.task import Shape
 from muster.scheduler.waiting import starves_at, wait_for
 
 
@@ -149,13 +147,9 @@ def _open(session: Session, memory: _Memory) -> None:
     restore(session)
     note_starved(session, [*looked_at.values(), *due])
     plan_holds(session)
-    if cache.reserving:
-        # A gang that held room may choose other nodes now, or none: whoever it kept out has to be asked again.
-        cache.relief.everything = True
-        cache.reserving.clear()
+    session.kept.begin()
     relief, cache.relief = cache.relief, Relief()
-    for job in cache.lot.wake(relief, lambda shape, nodes: _helps(session, shape, nodes)):
-        cache.touch(job)
+    wake(session, relief)
     session.candidates = _in_order(cache.waiting.values())
     for job in session.candidates:
         job.wanting_nodes = {}
@@ -176,17 +170,6 @@ def _judge_hopeless(session: Session, memory: _Memory, looked_at: dict[str, JobI
 def _in_order(jobs: Iterable[JobInfo]) -> list[JobInfo]:
     """Jobs by age: the order of events decides nothing."""
     return sorted(jobs, key=lambda job: job.age_order)
-
-
-def _helps(session: Session, shape: Shape, nodes: Iterable[NodeInfo]) -> bool:
-    """Whether the shape fits on one of the nodes, now or once leaving pods are gone."""
-    judge = session.framework.judge
-    for node in nodes:
-        if node.spec is None or judge.refusal(shape, node) is not None:
-            continue
-        if fits(shape, node.future_idle):
-            return True
-    return False
 
 
 def _say_what_changed(
@@ -224,7 +207,9 @@ def _note_reason(session: Session, job: JobInfo) -> None:
 def _park(session: Session) -> None:
     """Leave refused gangs alone until something that could help happens."""
     cache = session.cache
-    cache.reserving = session.reserving.keys() - cache.nominated.keys()
+    cache.reserving = {
+        key: session.kept.of(job) for key, job in session.reserving.items() if key not in cache.nominated
+    }
     for job in session.candidates:
         if not waits(job):
             cache.waiting.pop(job.key, None)

@@ -54,7 +54,7 @@ class Relief:
     `company` are the selections whose pods came or went, `storage` says that claims or volumes changed, `claims` are
     the claims to devices that did, `devices` says that some are free, or others than before. `victims`: pods may be
     evicted now that could not be before. A plugin whose verdict on victims changes by itself (with the time) sets it in
-    `on_session_open`.
+    `on_session_open`. Without `newcomers` it is none for gangs that are not admitted yet.
     """
 
     nodes: dict[str, NodeInfo] = field(default_factory=dict)
@@ -66,10 +66,15 @@ class Relief:
     storage: bool = False
     devices: bool = False
     everything: bool = False
+    newcomers: bool = True
 
     def __bool__(self) -> bool:
         better = self.everything or self.cluster or self.victims or self.storage or self.devices
         return bool(better or self.queues or self.nodes or self.company or self.claims)
+
+
+def _is_admitted(job: JobInfo) -> bool:
+    return job.phase is not Phase.PENDING or job.broken_since is not None
 
 
 class Group:
@@ -163,7 +168,8 @@ class ParkingLot:
             woken = list(self.jobs.values())
         else:
             groups = {id(group): group for group in self._woken(relief, helps)}
-            woken = [job for group in groups.values() if (job := group.first()) is not None]
+            firsts = [job for group in groups.values() if (job := group.first()) is not None]
+            woken = [job for job in firsts if relief.newcomers or _is_admitted(job)]
         for job in woken:
             self.unpark(job)
         return woken

@@ -121,4 +121,4 @@ class PodGroups(ClusterRules):
         self.lot.unpark(job)
         for shelf in (self.jobs, self.changed, self.waiting, self.unsettled, self.starved, self.hopeless):
             shelf.pop(job.key, None)
-        self.reserving.discard(job.key)
+        self.reserving.pop(job.key, None)

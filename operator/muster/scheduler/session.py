@@ -17,6 +17,7 @@ from muster.scheduler.devices import Shortage
 from muster.scheduler.explain import survey_nodes
 from muster.scheduler.framework import Framework
 from muster.scheduler.holds import Holds
+from muster.scheduler.kept_room import KeptRoom
 from muster.scheduler.nominations import nominate
 from muster.scheduler.outcome import Binding, Eviction, Pipelined
 from muster.scheduler.queue import capability_reason
@@ -63,6 +64,7 @@ class Session:
         self.attempts: dict[object, Attempt] = {}
         self.surveys: dict[object, Attempt] = {}
         self.reserving: dict[str, JobInfo] = {}
+        self.kept = KeptRoom(self)
         self.nominations: dict[str, Statement] = {}
         self.hunted: set[str] = set()
         self.hunting_has_begun = False
@@ -99,6 +101,7 @@ class Session:
     def keep(self, statement: Statement, job: JobInfo) -> None:
         """Hold the statement's room for the job until the cycle ends, but decide nothing."""
         self.reserving[job.key] = job
+        self.kept.note(job, statement.tasks)
         self._passing.setdefault(job.key, []).extend(statement.tasks)
         self._promises += statement.give_up_journal()
 
@@ -212,6 +215,7 @@ class Session:
             return
         self.reserving[task.job.key] = task.job
         if not lasting:
+            self.kept.note(task.job, [task])
             self._passing.setdefault(task.job.key, []).append(task)
             return
         for each in (*self._passing.pop(task.job.key, ()), task):

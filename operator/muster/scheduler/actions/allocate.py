@@ -8,6 +8,7 @@ Gangs that others were evicted for, then those that hold nodes below their minim
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 
 from muster.scheduler.actions.enqueue import admit
@@ -31,33 +32,80 @@ def allocate(session: Session) -> None:
 
 
 def _place_all(session: Session) -> None:
-    promised = session.nominations
-    worksheets = {
-        job.key: sheet
-        for job in session.candidates
-        if job.key not in promised and (sheet := _worksheet(session, job)) is not None
-    }
-    jobs = [session.cache.jobs[key] for key in worksheets]
-    broken = sorted((job for job in jobs if job.broken_since is not None), key=_repair_order)
-    stranded = {job.key for job in broken if not _allocate_job(session, job, worksheets[job.key])}
-    turns = TurnOrder(session, [job for job in jobs if job.key not in stranded and worksheets[job.key]])
-    while (queue := turns.next_queue()) is not None:
+    worksheets = _Worksheets(session)
+    worksheets.add(session.candidates)
+    worksheets.add(session.kept.given_up_by_companions())
+    turns = TurnOrder(session, _complete_broken(session, worksheets))
+
+    def join(woken: list[JobInfo], at_turn: QueueInfo | None) -> bool:
+        joining = worksheets.add(woken)
+        for job in joining:
+            turns.join(job, at_turn)
+        return bool(joining)
+
+    while True:
+        queue = turns.next_queue()
+        if queue is None:
+            if join(session.kept.given_up_unseen(), None):
+                continue
+            return
         if session.framework.overused(session, queue):
-            _refuse_rest(session, queue, turns.rest(queue))
+            rest = turns.rest(queue)
+            _refuse_rest(session, queue, rest)
+            join(session.kept.given_up(rest), None)
             continue
         job = turns.next_job(queue)
         if job is None:
             continue
-        sheet = worksheets[job.key]
+        sheet = worksheets.of(job)
         decided = _allocate_job(session, job, sheet)
         if decided and sheet:
             turns.push_job(job)
         if decided or job.key in session.reserving:
             follower = session.next_like(job, Phase.INQUEUE)
-            if follower is not None and (sheet_ := _worksheet(session, follower)):
-                worksheets[follower.key] = sheet_
-                turns.push_job(follower)
+            join([follower] if follower is not None else [], queue)
+        join(session.kept.given_up([job], sheet if decided else ()), queue)
         turns.push_queue(queue)
+
+
+class _Worksheets:
+    """What is left to place of each job, the first task last (they are popped)."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._sheets: dict[str, list[TaskInfo]] = {}
+
+    def of(self, job: JobInfo) -> list[TaskInfo]:
+        return self._sheets[job.key]
+
+    def add(self, jobs: Iterable[JobInfo]) -> list[JobInfo]:
+        """Give those of the jobs that have business here a sheet, and return them."""
+        added = []
+        for job in jobs:
+            promised = job.key in self._session.nominations
+            sheet = None if promised else _worksheet(self._session, job)
+            if sheet:
+                self._sheets[job.key] = sheet
+                added.append(job)
+        return added
+
+    def jobs(self) -> list[JobInfo]:
+        return [self._session.cache.jobs[key] for key in self._sheets]
+
+
+def _complete_broken(session: Session, worksheets: _Worksheets) -> list[JobInfo]:
+    """Place the gangs that are broken; the jobs that have their turns afterwards."""
+    broken = sorted((job for job in worksheets.jobs() if job.broken_since is not None), key=_repair_order)
+    stranded = set()
+    while broken:
+        job = broken.pop(0)
+        sheet = worksheets.of(job)
+        decided = _allocate_job(session, job, sheet)
+        if not decided:
+            stranded.add(job.key)
+        woken = worksheets.add(session.kept.given_up([job], sheet if decided else ()))
+        broken = sorted([*broken, *(each for each in woken if each.broken_since is not None)], key=_repair_order)
+    return [job for job in worksheets.jobs() if job.key not in stranded and worksheets.of(job)]
 
 
 def _repair_order(job: JobInfo) -> tuple[float, tuple[float, str, str]]:

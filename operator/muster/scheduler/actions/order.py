@@ -59,6 +59,13 @@ class TurnOrder:
         """Let the job have another turn."""
         heappush(self._jobs[job.queue.name], (self._session.job_key(job), job))
 
+    def join(self, job: JobInfo, at_turn: QueueInfo | None) -> None:
+        """Let a job have turns that was not among the first ones. The queue `at_turn` is pushed again anyway."""
+        self._jobs.setdefault(job.queue.name, [])
+        self.push_job(job)
+        if job.queue is not at_turn and all(turn.queue is not job.queue for turn in self._queues):
+            self.push_queue(job.queue)
+
 
 class _Turn:
     """A queue in the heap of queues."""
