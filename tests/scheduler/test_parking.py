@@ -328,6 +328,22 @@ def test_a_newcomer_wakes_nobody() -> None:
     assert parked(cluster) == {"g", "new"}
 
 
+def test_a_gang_that_could_not_evict_enough_is_asked_again_when_a_node_is_gone() -> None:
+    """Of the two that low can spare one was on n-0, where that is not enough beside what others have there."""
+    cluster = Cluster.of(
+        PriorityClassSpec("high", 10),
+        nodes("n", 2, cpu=2),
+        pod("other", node="n-0", ours=False),
+        [pod_group("low", 2), *(pod(f"low-{index}", "low", node=f"n-{index // 2}") for index in range(4))],
+        gang("g", 2, priority_class="high"),
+        configuration=configuration("allocate, preempt", ["priority", "gang"], ["predicates"]),
+    )
+    assert not cluster.cycle().evictions
+    assert not cluster.cycle().evictions
+    cluster.cache.remove_node("n-0")
+    assert {each.pod for each in cluster.cycle().evictions} == {"low-2", "low-3"}
+
+
 def test_a_gang_that_may_take_too_little_back_is_asked_again_when_its_queue_uses_less() -> None:
     reclaiming = configuration("enqueue, allocate, reclaim", ["gang"], ["predicates", "proportion"])
     cluster = Cluster.of(nodes("n", 3, cpu=2), queue("mine", weight=2), configuration=reclaiming)

@@ -67,6 +67,7 @@ class SchedulerCache(PodGroups):
         self.neighbours.node_leaves(node)
         node.spec = None
         self.relief.nodes.pop(name, None)
+        self.relief.victims = True  # others than those on this node may be the ones to go
         self.relief.company |= self.neighbours.selections()
         for task in [task for task in node.tasks.values() if task.companion]:
             companions.vacate(self, task)
