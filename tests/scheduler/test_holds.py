@@ -60,10 +60,11 @@ def test_afterwards_nothing_is_started_where_the_gang_is_to_run() -> None:
 def test_a_gang_that_waits_only_for_a_leaving_pod_lets_the_scheduler_rest() -> None:
     """Its members have their places until the cycle ends, but they are not bound: what is held stays held."""
     group = pod_group("big", 2, companions=[companion(cpu=0.5)])
-    leaving = pod("old", cpu=1, node="n", status=TaskStatus.RELEASING)
-    cluster = Cluster.of(node("n", cpu=4), leaving, group, pods("big", 2, 1.5), gang("small", 1, 1))
+    old = pod("old", cpu=1, node="n")
+    cluster = Cluster.of(node("n", cpu=4), old, group, pods("big", 2, 1.5), gang("small", 1, 3.5))
     cluster.cycle()
     cluster.cycle(seconds=LONG)
+    cluster.change_pod("old", status=TaskStatus.RELEASING)
     for _ in range(3):
         assert cluster.cycle().wake_at != cluster.now
     assert {hold.job.key for hold in cluster.cache.holds} == {"default/big"}

@@ -75,7 +75,11 @@ def run(
         ),
     ] = 60.0,
     admission_timeout: Annotated[
-        float, typer.Option(help="Seconds after which an admitted gang without a place gives its reservation back.")
+        float,
+        typer.Option(
+            help="Seconds after which an admitted gang without a place gives its reservation back, and a pod that "
+            "should leave is not waited for any more."
+        ),
     ] = 300.0,
     starvation_timeout: Annotated[
         float,

@@ -59,7 +59,8 @@ def simulate(
     admission_timeout: Annotated[
         float | None,
         typer.Option(
-            help="Seconds after which an admitted gang without a place gives its reservation back.",
+            help="Seconds after which an admitted gang without a place gives its reservation back, and a pod that "
+            "should leave is not waited for any more.",
             show_default="as in the snapshot, else 300",
         ),
     ] = None,

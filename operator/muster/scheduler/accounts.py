@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from muster.scheduler.device_book import Devices
 from muster.scheduler.hierarchy import link
 from muster.scheduler.job import NO_CONTRIBUTION, JobInfo
+from muster.scheduler.leaving import Leaving
 from muster.scheduler.neighbours import Neighbours
 from muster.scheduler.node import NodeInfo
 from muster.scheduler.parking import ParkingLot, Relief
@@ -79,6 +80,7 @@ class Accounts:
         self.holds_seen: object = None
         self.nominated: dict[str, float] = {}
         self.rivals = Rivals()
+        self.leaving = Leaving()
         self.has_begun = False
         self.memory: object = None
         self.unsettled: dict[str, JobInfo] = {}

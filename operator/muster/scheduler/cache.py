@@ -115,6 +115,7 @@ class SchedulerCache(PodGroups):
             self.shape(task)
         self._attach(task, status, node)
         self._await_default_scheduler(task)
+        self.leaving.note(task)
         if old is None:
             self._believe_nomination(task)
         if status in (TaskStatus.BOUND, TaskStatus.RUNNING):
@@ -148,6 +149,7 @@ class SchedulerCache(PodGroups):
         task = self.tasks.pop(uid, None)
         if task is None:
             return
+        self.leaving.forget(uid)
         self._detach(task)
         self._count_claims(task, None)
         self.undelegate(task)
@@ -171,6 +173,7 @@ class SchedulerCache(PodGroups):
         self.move(task, status, None)
         task.assumed = False
         self.undelegate(task)
+        self.leaving.note(task)
         self._touch_task(task)
 
     def evict_failed(self, task_uid: str) -> None:
@@ -181,6 +184,7 @@ class SchedulerCache(PodGroups):
         before, task.evicted = task.evicted, None
         self.relief.victims = True
         self.move(task, before if task.node is not None else TaskStatus.PENDING, task.node)
+        self.leaving.note(task)
         self._touch_task(task)
 
     def _job_of(self, spec: TaskSpec) -> JobInfo | None:

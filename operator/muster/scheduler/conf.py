@@ -91,7 +91,8 @@ class SchedulerConfiguration:
     """What runs in a cycle. Times in seconds; change them with `dataclasses.replace`.
 
     `metrics` says who knows what nodes really use. `gang_repair_timeout` is how long a gang below its minimum may hold
-    nodes; `admission_timeout` how long an admitted gang that can't be placed keeps its reservation;
+    nodes; `admission_timeout` how long an admitted gang that can't be placed keeps its reservation, and how long
+    room is kept for whoever waits for a pod to leave;
     `starvation_timeout` how long a gang waits for room before room is held for it (0: for ever; a queue may set its
     own).
     """

@@ -126,6 +126,7 @@ def _open(session: Session, memory: _Memory) -> None:
     cache = session.cache
     cache.index.use(session.framework.judge)
     cache.settle_tree()
+    cache.leaving.look(cache, session.now, session.configuration.admission_timeout)
     due = [cache.jobs[key] for key, at in memory.deadlines.items() if at <= session.now and key in cache.jobs]
     for job in due:
         cache.touch(job)
@@ -276,4 +277,7 @@ def _wake_at(session: Session, memory: _Memory) -> float | None:
     for key in [key for key in memory.deadlines if key not in cache.jobs]:
         del memory.deadlines[key]
     ends = [hold.until for hold in cache.holds if hold.until is not None and hold.until > session.now]
+    overdue = cache.leaving.deadline(session.configuration.admission_timeout)
+    if overdue is not None and (cache.reserving or cache.nominated or cache.holds):
+        ends.append(overdue)
     return min([*memory.deadlines.values(), *session.framework.deadlines(session), *ends], default=None)

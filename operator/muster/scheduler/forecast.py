@@ -72,7 +72,7 @@ class _NodeForecast:
         if self._ends is None:
             self._ends = []
             for task in self._node.tasks.values():
-                if task.status.holds and task.job is not None and task.spec.ours:
+                if task.status.holds and task.job is not None and task.spec.ours and not task.overdue:
                     end = expected_end(task, now)
                     if end is None:
                         self._untimed.add(task.request)

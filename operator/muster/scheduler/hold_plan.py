@@ -164,9 +164,7 @@ def _quota_end(session: Session, job: JobInfo, quota: Reason) -> float | None:
     ends = []
     for other in job.queue.jobs.values():
         for task in other.tasks.values():
-            end = (
-                expected_end(task, session.now) if task.status.charged or task.status is TaskStatus.RELEASING else None
-            )
+            end = expected_end(task, session.now) if task.status.charged or task.leaves else None
             if end is not None:
                 ends.append((end, task.request.get(resource)))
     for end, freed in sorted(ends):

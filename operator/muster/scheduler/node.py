@@ -21,15 +21,19 @@ _NOTHING = Resources()
 
 
 class NodeInfo:
-    """Accounts of one node. A node that only pods name (`spec` None) takes nothing but keeps their account."""
+    """Accounts of one node. A node that only pods name (`spec` None) takes nothing but keeps their account.
 
-    __slots__ = ("assumed", "bucket", "name", "pipelined", "releasing", "spec", "tasks", "used")
+    `overdue` is the part of `releasing` that should be gone by now, and is not counted on any more.
+    """
+
+    __slots__ = ("assumed", "bucket", "name", "overdue", "pipelined", "releasing", "spec", "tasks", "used")
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.spec: NodeSpec | None = None
         self.used = Resources()
         self.releasing = Resources()
+        self.overdue: Resources | None = None
         self.pipelined = Resources()
         self.assumed = (0, 0)
         self.tasks: dict[str, TaskInfo] = {}
@@ -64,6 +68,8 @@ class NodeInfo:
         """What is free once the leaving pods are gone and the promised ones are here."""
         future = self.idle
         future.add(self.releasing)
+        if self.overdue is not None:
+            future.sub(self.overdue)
         future.sub(self.pipelined)
         return future
 

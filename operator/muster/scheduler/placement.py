@@ -158,7 +158,8 @@ class NodeIndex:
 
     def _bucket_for(self, node: NodeInfo) -> Bucket:
         make = self._make_of[node.name]
-        key = (make.id, node.used.key(), node.releasing.key(), node.pipelined.key(), node.assumed)
+        overdue = None if node.overdue is None else node.overdue.key()
+        key = (make.id, node.used.key(), node.releasing.key(), overdue, node.pipelined.key(), node.assumed)
         bucket = self.buckets.get(key)
         if bucket is None:
             self._next_id += 1

@@ -225,6 +225,7 @@ class Session:
         """The pod is asked to leave."""
         job = task.job
         task.evicted = before
+        self.cache.leaving.note(task, self.now)
         self.cache.free(task)
         if job is not None:
             job.shape_key = None
@@ -268,10 +269,11 @@ class Session:
     ) -> tuple[QueueInfo, str] | None:
         """The first queue whose cap has no room for `request`, and the dimension (P2).
 
-        `later` is when the pods that are leaving are gone.
+        `later` is when the pods that are leaving are gone; overdue ones stay.
         """
         for each in self.capped_levels(queue):
-            dimension = each.over_capability(request, standing=each.subtree.allocated if later else None)
+            standing = self.cache.leaving.staying_in(each) if later else None
+            dimension = each.over_capability(request, standing=standing)
             if dimension is not None:
                 return each, dimension
         return None

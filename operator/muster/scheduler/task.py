@@ -107,6 +107,7 @@ class TaskInfo:
         "node",
         "nominated",
         "order",
+        "overdue",
         "shape",
         "spec",
         "spoils",
@@ -128,6 +129,7 @@ class TaskInfo:
         self.nominated: str | None = None
         self.spoils: dict[str, Loss] = {}
         self.verdict: PodVerdict | None = spec.verdict
+        self.overdue = False
         self.order = default_order(spec)
 
     def __repr__(self) -> str:
@@ -137,6 +139,11 @@ class TaskInfo:
     def uid(self) -> str:
         """The pod's uid."""
         return self.spec.uid
+
+    @property
+    def leaves(self) -> bool:
+        """Whether it is about to be gone: it has begun to leave, and is not overdue."""
+        return self.status is TaskStatus.RELEASING and not self.overdue
 
     @property
     def key(self) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from muster.scheduler.judge import NodeCheck
 from muster.scheduler.node import NodeInfo
-from muster.scheduler.specs import TaskStatus
 from muster.scheduler.task import Shape
 
 TAKEN = "node(s) didn't have free ports for the requested pod ports"
@@ -19,7 +18,7 @@ def host_ports(shape: Shape, later: bool) -> NodeCheck | None:
     def check(node: NodeInfo) -> str | None:
         for task in node.tasks.values():
             taken = task.shape.scheduling.ports
-            if not taken or (later and task.status is TaskStatus.RELEASING):
+            if not taken or (later and task.leaves):
                 continue
             if any(one.conflicts(other) for one in wanted for other in taken):
                 return TAKEN

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from muster.scheduler.judge import CheckMaker, NodeCheck
 from muster.scheduler.node import NodeInfo
 from muster.scheduler.reasons import Code, Reason, Wake
-from muster.scheduler.specs import TaskStatus
 from muster.scheduler.storage import Storage
 from muster.scheduler.task import Shape
 
@@ -100,7 +99,7 @@ def volume_limits(storage: StorageGetter) -> CheckMaker:
             attached = {
                 each
                 for task in node.tasks.values()
-                if task.shape.scheduling.claims and not (later and task.status is TaskStatus.RELEASING)
+                if task.shape.scheduling.claims and not (later and task.leaves)
                 for each in cluster.attachments(task.shape.scheduling.claims)
             }
             new = [driver for driver, what in wanted if (driver, what) not in attached]
