@@ -344,6 +344,20 @@ def test_a_gang_that_could_not_evict_enough_is_asked_again_when_a_node_is_gone()
     assert {each.pod for each in cluster.cycle().evictions} == {"low-2", "low-3"}
 
 
+def test_a_gang_that_could_evict_nobody_is_asked_again_when_nothing_protects_the_others_any_more() -> None:
+    cluster = Cluster.of(
+        PriorityClassSpec("high", 10),
+        nodes("n", 1, cpu=2),
+        [pod_group("low", 2), *(pod(f"low-{index}", "low", node="n-0") for index in range(2))],
+        gang("g", 1, priority_class="high"),
+        configuration=configuration("allocate, preempt", ["priority", "gang"], ["predicates"]),
+    )
+    assert not cluster.cycle().evictions
+    assert not cluster.cycle().evictions
+    cluster.cache.remove_pod_group("default/low")
+    assert len(cluster.cycle().evictions) == 1
+
+
 def test_a_gang_that_may_take_too_little_back_is_asked_again_when_its_queue_uses_less() -> None:
     reclaiming = configuration("enqueue, allocate, reclaim", ["gang"], ["predicates", "proportion"])
     cluster = Cluster.of(nodes("n", 3, cpu=2), queue("mine", weight=2), configuration=reclaiming)

@@ -36,7 +36,7 @@ class PodGroups(ClusterRules):
         job.clear_state()
         self.touch(job)
         self.relief.queues.update(job.queue.lineage)
-        self.relief.cluster = True
+        self.relief.cluster = self.relief.victims = True
         self._drop_job_if_empty(job)
 
     def _apply_pod_group(self, job: JobInfo, spec: PodGroupSpec) -> None:
