@@ -187,7 +187,8 @@ def _say_what_changed(
             _note_reason(session, job)
         pods.update(pod_verdicts(job))
         if job.spec is None:
-            if job.reason is not None and job.pending:
+            if job.reason is not None and job.pending and job.reason != job.told:
+                job.told = job.reason
                 orphans[min(job.pending.values(), key=lambda task: task.order).key] = job.reason
             continue
         status = update_status(session, job)

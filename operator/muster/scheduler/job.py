@@ -37,7 +37,7 @@ class JobInfo:
     they are deleted too, but not for this. `inqueue_since` is when it was admitted, `reservation_expired` that it gave
     its reservation back (P7), `former_places` (role to node) where companions had room until it ended or Muster did,
     `never` why it can't be placed at all, `wait` since when it waits. `terms` is another
-    object whenever what the gang asks for has changed.
+    object whenever what the gang asks for has changed. `told` is what was said of pods without a PodGroup.
     `wanting_nodes` are the shapes (by id) that more nodes would help, each with how many of its tasks fit as it is.
     """
 
@@ -74,6 +74,7 @@ class JobInfo:
         "synthetic",
         "tasks",
         "terms",
+        "told",
         "version",
         "wait",
         "wanting_nodes",
@@ -108,6 +109,7 @@ class JobInfo:
         self.phase = Phase.PENDING
         self.conditions: tuple[Condition, ...] = ()
         self.reason: Reason | None = None
+        self.told: Reason | None = None
         self.published: PodGroupStatus | None = None
         self.held_min = 0
         self.broken_since: float | None = None
