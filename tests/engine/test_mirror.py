@@ -10,7 +10,7 @@ from muster.kube.events import ObjectReference
 from muster.kube.malformed import MalformedObject
 from muster.kube.objects import Node, Pod, PodGroup, PriorityClass, Queue
 from muster.kube.policy_objects import PodDisruptionBudget, ResourceQuota
-from muster.kube.resource import PODGROUPS
+from muster.kube.resource import NODES, PODGROUPS
 from muster.kube.store import Store
 from muster.scheduler.specs import Phase
 from tests.engine.pod_manifests import pod
@@ -237,6 +237,21 @@ def test_a_pod_group_that_could_not_be_read_is_forgotten_when_it_is_deleted() ->
     cluster.mirror.on_malformed_deleted(malformed)
     cluster.mirror.on_malformed_deleted(malformed)
     assert cluster.model.calls() == ["set_pod_group", "remove_pod_group"]
+
+
+def test_a_node_that_cannot_be_read_takes_nothing_and_is_not_lost_to_its_pods() -> None:
+    cluster = Cluster()
+    cluster.nodes.put(node(1))
+    cluster.nodes.put(node(2, cpu="-1"))
+    ((_, _), (call, spec)) = cluster.model.told
+    assert (call, spec.name, spec.unschedulable, spec.allocatable.is_empty()) == ("set_node", "n", True, True)
+    cluster.model.told.clear()
+    malformed = MalformedObject(NODES, "", "n", "spec.taints: Expected array, got str", "u", "3")
+    cluster.nodes.remove("n")
+    cluster.mirror.on_malformed(malformed)
+    assert cluster.model.calls() == ["remove_node", "set_node"]
+    cluster.mirror.on_malformed_deleted(malformed)
+    assert cluster.model.calls() == ["remove_node"]
 
 
 def test_a_closed_mirror_says_nothing_more() -> None:

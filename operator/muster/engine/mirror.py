@@ -14,7 +14,7 @@ from typing import Any
 from muster.engine.amounts import TranslationError
 from muster.engine.budget_specs import disruption_budget_spec
 from muster.engine.device_mirror import DeviceInformers, DeviceMirror
-from muster.engine.node_specs import node_spec
+from muster.engine.node_specs import node_spec, unreadable_node_spec
 from muster.engine.pod_specs import task_spec
 from muster.engine.podgroup_specs import malformed_pod_group_spec, pod_group_spec
 from muster.engine.queue_specs import priority_class_spec, queue_spec
@@ -104,7 +104,7 @@ class Mirror:
             identify=lambda pod: pod.metadata.uid,
         )
         self._nodes: Reflection[Node, NodeSpec] = Reflection(
-            NODES, listener, node_spec, cache.set_node, cache.remove_node
+            NODES, listener, self._translate_node, cache.set_node, cache.remove_node
         )
         self._pod_groups: Reflection[PodGroup, PodGroupSpec] = Reflection(
             PODGROUPS,
@@ -166,18 +166,31 @@ class Mirror:
         self.devices.close()
 
     def on_malformed(self, found: MalformedObject) -> None:
-        """Say that an object can't even be read; a PodGroup stays in the model with that as its problem."""
+        """Say that an object can't even be read. A PodGroup stays in the model with that as its problem, a node as one
+        that takes nothing: who forgot it would count the pods on it as lost.
+        """
         resource = found.resource
         about = ObjectReference(resource.api_version, resource.kind, found.namespace, found.name, found.uid)
         self._warn(about, found.path_message)
         if resource == PODGROUPS:
             spec = malformed_pod_group_spec(found)
             self._pod_groups.tell(spec.key, spec)
+        elif resource == NODES:
+            self._nodes.tell(found.name, unreadable_node_spec(found.name))
 
     def on_malformed_deleted(self, found: MalformedObject) -> None:
         """Forget an object that could not even be read."""
         if found.resource == PODGROUPS:
             self._pod_groups.forget(malformed_pod_group_spec(found).key)
+        elif found.resource == NODES:
+            self._nodes.forget(found.name)
+
+    def _translate_node(self, node: Node) -> NodeSpec:
+        try:
+            return node_spec(node)
+        except TranslationError as error:
+            self._complain(NODES, node, error)
+            return unreadable_node_spec(node.metadata.name)
 
     def _translate_pod(self, pod: Pod) -> TaskSpec | None:
         spec = self._task_spec(pod)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from muster.engine.amounts import amounts, resources
 from muster.kube.objects import Node
 from muster.scheduler.constraints import Taint
+from muster.scheduler.resources import Resources
 from muster.scheduler.specs import NodeSpec
 
 
@@ -25,6 +26,11 @@ def node_spec(node: Node) -> NodeSpec:
         images=dict(_images(node)),
         ready=all(each.status == "True" for each in node.status.conditions if each.type == "Ready"),
     )
+
+
+def unreadable_node_spec(name: str) -> NodeSpec:
+    """A node that is there but can't be read: it takes nothing, and who runs on it has not lost it."""
+    return NodeSpec(name, Resources(), unschedulable=True, ready=False)
 
 
 def _images(node: Node) -> Iterator[tuple[str, int]]:
