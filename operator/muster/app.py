@@ -183,8 +183,8 @@ class Operator:
     async def _lead(self) -> None:
         # Everything anew at each turn: what was known before the Lease was lost is worth nothing.
         self._informers = []
-        self._leads = True
         parts = self._parts(await self._own_pod())
+        self._leads = True  # from now on ready means that all informers know what there is
         try:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._recorder.run(), name="events")

@@ -50,6 +50,11 @@ def problems(model: Any, obj: object) -> list[str]:
     [
         (
             ["spec", "workerGroupSpecs", 0, "replicas"],
+            "1" * 5000,
+            f'spec.workerGroupSpecs[0].replicas: must be an integer, not the string "{"1" * 37}..."',
+        ),
+        (
+            ["spec", "workerGroupSpecs", 0, "replicas"],
             "3",
             'spec.workerGroupSpecs[0].replicas: must be an integer, not the string "3"; write 3 without quotes',
         ),

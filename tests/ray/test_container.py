@@ -147,7 +147,7 @@ def test_newer_rays_are_asked_over_http(version: str) -> None:
     }
 
 
-@pytest.mark.parametrize("version", ["2.52.9", "1.99.0", "", "nightly", None])
+@pytest.mark.parametrize("version", ["2.52.9", "1.99.0", "", "nightly", "9" * 5000 + ".0.0", None])
 def test_older_and_unknown_rays_are_asked_by_a_command(version: str | None) -> None:
     raylet = "wget --tries 1 -T 2 -q -O- http://localhost:52365/api/local_raylet_healthz | grep success"
     control = "wget --tries 1 -T 10 -q -O- http://localhost:8265/api/gcs_healthz | grep success"

@@ -82,6 +82,11 @@ def test_nothing_is_written_when_nothing_changed_however_it_is_spelled(existing:
         ),
         (pod_group({"muster.dev/companions": "[1, 2]"}), pod_group({"muster.dev/companions": "[1,2]"}), None),
         (
+            pod_group({"muster.dev/companions": "[" * 100_000}),
+            pod_group({"muster.dev/companions": "[1]"}),
+            {"metadata": {"annotations": {"muster.dev/companions": "[1]"}}},
+        ),
+        (
             pod_group({"muster.dev/companions": "{"}),
             pod_group({"muster.dev/companions": "[1]"}),
             {"metadata": {"annotations": {"muster.dev/companions": "[1]"}}},

@@ -93,7 +93,7 @@ def _short(text: str) -> str:
 def _integer(details: ErrorDetails) -> str:
     value = details["input"]
     hint = ""
-    if isinstance(value, str) and re.fullmatch(r"[+-]?\d+", value.strip()):
+    if isinstance(value, str) and re.fullmatch(r"[+-]?\d{1,18}", value.strip()):
         hint = f"; write {int(value)} without quotes"
     return f"must be an integer, not {_written(value)}{hint}"
 

@@ -10,7 +10,7 @@ from muster.ray.ray_node import DASHBOARD_AGENT_PORT, DASHBOARD_PORT, RayNode
 _HTTP_HEALTH_SINCE: Final = (2, 53, 0)
 _LIVENESS: Final = {"initialDelaySeconds": 30, "periodSeconds": 5, "successThreshold": 1, "failureThreshold": 120}
 _READINESS: Final = {"initialDelaySeconds": 10, "periodSeconds": 5, "successThreshold": 1, "failureThreshold": 10}
-_VERSION: Final = re.compile(r"v?(\d+)\.(\d+)\.(\d+)(?:[-+].*)?")
+_VERSION: Final = re.compile(r"v?(\d{1,9})\.(\d{1,9})\.(\d{1,9})(?:[-+].*)?")
 
 
 def default_probes(node: RayNode, agent_port: str) -> dict[str, dict[str, Any]]:
@@ -30,7 +30,7 @@ def answers_over_http(ray_version: str) -> bool:
 
 
 def _http(agent_port: str) -> dict[str, Any]:
-    port = int(agent_port) if agent_port.isdecimal() else DASHBOARD_AGENT_PORT
+    port = int(agent_port) if agent_port.isdecimal() and len(agent_port) <= 5 else DASHBOARD_AGENT_PORT
     return {"httpGet": {"path": "/api/healthz", "port": port}}
 
 

@@ -132,7 +132,7 @@ def _parse_custom_resources(text: str) -> dict[str, Any] | None:
         return {}
     try:
         document = json.loads(inner)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     numbers = isinstance(document, dict) and all(isinstance(amount, int | float) for amount in document.values())
     return document if numbers else None

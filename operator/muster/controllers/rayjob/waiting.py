@@ -41,7 +41,7 @@ def _message_in(text: str) -> str:
     """The annotation's message: it is JSON with one, or plain text."""
     try:
         document = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):  # anybody may have written it
         return text
     return str(document["message"]) if isinstance(document, dict) and document.get("message") else text
 

@@ -10,7 +10,7 @@ from muster.ray.validation.view import ClusterView, Problems
 _START_COMMAND = "KUBERAY_GEN_AUTOSCALER_START_CMD"
 _V2_ENV = "RAY_enable_autoscaler_v2"
 _PRIORITY_SINCE = (2, 56, 0)
-_VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)([-+.].*|rc\d+|)")
+_VERSION = re.compile(r"(\d{1,9})\.(\d{1,9})\.(\d{1,9})([-+.].*|rc\d+|)")
 
 
 def suspended_groups(view: ClusterView) -> Problems:
