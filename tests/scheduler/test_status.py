@@ -15,6 +15,7 @@ from muster.testing import (
     EPOCH,
     Cluster,
     Spec,
+    companion,
     configuration,
     gang,
     node,
@@ -222,6 +223,14 @@ def test_every_wait_has_one_reason_with_numbers(specs: list[Spec], reason_class:
     assert reason.reason_class.value == reason_class
     assert reason.code is code
     assert re.search(words, describe(reason)), describe(reason)
+
+
+def test_a_gang_whose_submitter_no_node_could_hold_is_told_so() -> None:
+    alone = gang("g", 1, companions=[companion("submitter", cpu=5)])
+    reason = reason_of([node("n", 4), node("m", 4), *alone])
+    assert (reason.code, reason.requested, reason.limit) == (Code.LARGER_THAN_EVERY_NODE, 5000, 4000)
+    assert reason.member is not None
+    assert "submitter" in reason.member
 
 
 def test_quota_that_is_a_share_says_so() -> None:

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 _ADVICE: Final = {
     "wait": "wait: it goes on by itself",
-    "change": "change the request: it will not go on by itself",
-    "ask": "ask the administrator",
+    "change": "change the request, or make what it names: it will not go on by itself",
+    "ask": "ask the administrator, or who else keeps it",
     "pods": "it goes on when its pods are made: if they are not, see the events of who makes them, or change minMember",
 }
 
@@ -56,6 +56,8 @@ def _queues(answer: Mapping[str, Any]) -> Iterator[str]:
     if answer.get("reason") is None:
         return
     for number, queue in enumerate(answer.get("queues", ())):
+        if not queue["name"]:
+            continue  # without a PodGroup there is no queue
         state = queue.get("state", "Open")
         parts = [
             f"{'queue' if number == 0 else '  below'} {queue['name']}" + (f" ({state})" if state != "Open" else "")

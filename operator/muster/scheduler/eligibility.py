@@ -128,14 +128,14 @@ def _larger_than_cluster(session: Session, need: Resources) -> Reason | None:
 
 
 def _larger_than_every_node(session: Session, job: JobInfo) -> Reason | None:
-    """Too few members, or none of those that wait, would fit on an empty node of this cluster."""
+    """Too few members, or none of those that wait, would fit on an empty node of this cluster, or a companion, for
+    which the gang needs room from the start, would not.
+    """
     if not session.cache.index.makes:
         return None
-    too_large = [task for task in job.pending.values() if not session.fits_an_empty_node(task.shape)]
-    enough = job.valid - len(too_large) >= max(1, job.min_member)
-    if not too_large or (enough and len(too_large) < len(job.pending)):
+    task = _too_large_companion(session, job) or _too_large_member(session, job)
+    if task is None:
         return None
-    task = min(too_large, key=lambda each: each.order)
     makes = [make.sample.allocatable for make in session.cache.index.makes.values()]
     needs = task.shape.init_request
     largest = {name: max(each.get(name) for each in makes) for name in needs.dimensions()}
@@ -150,3 +150,17 @@ def _larger_than_every_node(session: Session, job: JobInfo) -> Reason | None:
         wakes=(Wake.NODES,),
         more_nodes_help=True,
     )
+
+
+def _too_large_member(session: Session, job: JobInfo) -> TaskInfo | None:
+    too_large = [task for task in job.pending.values() if not session.fits_an_empty_node(task.shape)]
+    enough = job.valid - len(too_large) >= max(1, job.min_member)
+    if not too_large or (enough and len(too_large) < len(job.pending)):
+        return None
+    return min(too_large, key=lambda each: each.order)
+
+
+def _too_large_companion(session: Session, job: JobInfo) -> TaskInfo | None:
+    if job.is_ready():
+        return None
+    return next((task for task in job.companions_pending() if not session.fits_an_empty_node(task.shape)), None)

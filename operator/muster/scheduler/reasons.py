@@ -204,7 +204,7 @@ class Reason:
 
 _ADVICE = {
     ReasonClass.MISCONFIGURED: Advice.CHANGE,
-    ReasonClass.GATED: Advice.WAIT,
+    ReasonClass.GATED: Advice.ASK,
     ReasonClass.QUEUE: Advice.ASK,
     ReasonClass.NEVER: Advice.CHANGE,
     ReasonClass.INCOMPLETE: Advice.WAIT,
@@ -216,6 +216,7 @@ _ADVICE = {
 }
 _ADVICE_ON = {
     Code.POD_GROUP_MISSING: Advice.CHANGE,
+    Code.VOLUME_NOT_READY: Advice.CHANGE,
     Code.NOT_ENOUGH_PODS: Advice.PODS,
     Code.NOT_ENOUGH_PODS_OF_ROLE: Advice.PODS,
 }
