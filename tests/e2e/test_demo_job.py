@@ -10,7 +10,8 @@ from tests.e2e.rayjobs import gang_pods, submitter_pods, wait_for_deployment_sta
 from tests.e2e.target import Target
 from tests.e2e.workloads import sample
 
-pytestmark = pytest.mark.node
+# Alone, since it looks whether the gang spreads: beside another test's pods there may be room on one node only.
+pytestmark = [pytest.mark.node, pytest.mark.alone]
 
 JOB = "demo-job"
 GROUP = "ray-demo-job-pg"
