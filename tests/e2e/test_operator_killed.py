@@ -29,6 +29,13 @@ def assert_one_of_each(api: Api, namespace: str, observer: Observer, job: str) -
     assert observer.phases(f"ray-{job}-pg")[-1] == "Completed"
 
 
+def assert_it_was_spread(api: Api, observer: Observer) -> None:
+    """The gang lay on several nodes. Asked here, where no other test's pods leave room on one node only."""
+    pods = [s for s in observer.of("Pod") if (s.object["metadata"].get("labels") or {}).get("ray.io/cluster")]
+    nodes = {s.object["spec"]["nodeName"] for s in pods if s.object["spec"].get("nodeName")}
+    assert len(nodes) > 1 or len(api.list("Node")) < 3
+
+
 # This one comes first: the kubelet waits ten seconds before it starts a container again for the second time, and the
 # other test has that time to spare, while its Ray pods start.
 def test_killed_while_a_job_runs_it_ends_the_same(api: Api, target: Target, namespace: str, observer: Observer) -> None:
@@ -45,6 +52,7 @@ def test_killed_while_a_job_runs_it_ends_the_same(api: Api, target: Target, name
     assert (status["jobStatus"], status["jobId"]) == ("SUCCEEDED", submission)
     wait_until(lambda: observer.phases("ray-hit-pg")[-1:] == ["Completed"], "PodGroup Completed", within=60)
     assert_one_of_each(api, namespace, observer, "hit")
+    assert_it_was_spread(api, observer)
 
 
 def test_killed_while_a_gang_is_being_bound_it_ends_the_same(
