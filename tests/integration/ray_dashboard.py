@@ -67,6 +67,8 @@ class RayDashboards:
         self.stops: list[str] = []
         self.asked: set[str | None] = set()
         """The addresses of the head pods that Muster has turned to."""
+        self.token: str | None = None
+        """What every call has to show, if anything."""
         self.down = False
         self.takes_jobs = True
         self.port = 0
@@ -78,7 +80,7 @@ class RayDashboards:
     def connect(self, dashboard: Dashboard) -> RayJobsClient:
         """A client for it."""
         self.asked.add(dashboard.head_ip)
-        return RayJobsClient(f"http://{self.address(dashboard)}", timeout=2.0)
+        return RayJobsClient(f"http://{self.address(dashboard)}", dashboard.token, timeout=2.0)
 
     def run_of(self, submission_id: str) -> RayJobRun:
         """The one run of this id."""
@@ -110,6 +112,8 @@ class RayDashboards:
     async def _unless_down(self, request: web.Request, handler: Any) -> web.StreamResponse:
         if self.down and request.transport is not None:
             request.transport.close()
+        if self.token is not None and request.headers.get("x-ray-authorization") != f"Bearer {self.token}":
+            return web.Response(status=401, text="Unauthorized: missing or wrong token")
         answer: web.StreamResponse = await handler(request)
         return answer
 

@@ -5,6 +5,7 @@ controllers under test notice them. Each follows one namespace by watches and wr
 from __future__ import annotations
 
 import asyncio
+import base64
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
@@ -12,7 +13,7 @@ from typing import Any
 
 from muster.kube.client import ApiClient
 from muster.kube.errors import ApiError, NotFound
-from muster.kube.resource import JOBS, PODGROUPS, PODS, RAYCLUSTERS, RAYJOBS, SERVICES, Resource
+from muster.kube.resource import JOBS, PODGROUPS, PODS, RAYCLUSTERS, RAYJOBS, SECRETS, SERVICES, Resource
 from muster.ray.job_info import Submission
 from muster.ray.jobs_api import JobNotFound, RayApiError, RayJobsClient
 from tests.integration.followed_namespace import FollowedNamespace
@@ -101,8 +102,12 @@ class StandIns:
                 await self._run_submitter(job)
 
     async def _run_submitter(self, job: Object) -> None:
-        env = {entry["name"]: entry.get("value") for entry in job["spec"]["template"]["spec"]["containers"][0]["env"]}
-        async with RayJobsClient(f"http://{env['RAY_DASHBOARD_ADDRESS']}", timeout=2.0) as ray:
+        variables = job["spec"]["template"]["spec"]["containers"][0]["env"]
+        env = {entry["name"]: entry.get("value") for entry in variables}
+        address = f"http://{env['RAY_DASHBOARD_ADDRESS']}"
+        reference = next((one for one in variables if one["name"] == "RAY_AUTH_TOKEN"), None)
+        token = None if reference is None else await self._secret_of(reference)
+        async with RayJobsClient(address, token, timeout=2.0) as ray:
             submission_id = env["RAY_JOB_SUBMISSION_ID"]
             try:
                 info = await ray.get(submission_id)
@@ -113,6 +118,11 @@ class StandIns:
                 return
         if info.status.terminal:
             await self.end_submitter(job["metadata"]["name"], succeeded=info.status == "SUCCEEDED")
+
+    async def _secret_of(self, variable: Object) -> str:
+        reference = variable["valueFrom"]["secretKeyRef"]
+        secret = await self.api.get(SECRETS, self.namespace, reference["name"])
+        return base64.b64decode(secret["data"][reference["key"]]).decode()
 
     async def end_submitter(self, name: str, *, succeeded: bool) -> None:
         """Report the end of a submitter's Job as the Job controller would."""

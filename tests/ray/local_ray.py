@@ -15,9 +15,10 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from tests.cluster.cache import Cache
 from tests.cluster.ports import free_ports
@@ -65,17 +66,17 @@ def _install(folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def running_head() -> Iterator[RayHead]:
-    """Start a head and stop it at the end. Raises RayStartError if it does not come up."""
+def running_head(env: Mapping[str, str] = MappingProxyType({})) -> Iterator[RayHead]:
+    """Start a head, with these variables too, and stop it at the end. Raises RayStartError if it does not come up."""
     with Runs("ray", destroy=_destroy).own() as folder:
-        yield RayHead(f"127.0.0.1:{_start(folder)}", folder)
+        yield RayHead(f"127.0.0.1:{_start(folder, env)}", folder)
 
 
-def _start(folder: Path) -> int:
+def _start(folder: Path, env: Mapping[str, str]) -> int:
     """Start a head; the port of its dashboard. Ray gives up after 30 s on a busy machine, so it gets some chances."""
     for attempt in range(_ATTEMPTS):
         log = folder / f"head-{attempt}.log"
-        dashboard = _start_once(folder, log)
+        dashboard = _start_once(folder, log, env)
         if dashboard is not None:
             return dashboard
         _kill(folder)
@@ -83,7 +84,7 @@ def _start(folder: Path) -> int:
     raise RayStartError(f"no Ray head came up in {_ATTEMPTS} attempts; the last one said:\n{last}")
 
 
-def _start_once(folder: Path, log: Path) -> int | None:
+def _start_once(folder: Path, log: Path, env: Mapping[str, str]) -> int | None:
     gcs, dashboard, client, agent, metrics = free_ports(5)
     python = installed_python()
     command: list[str | Path] = [
@@ -100,7 +101,7 @@ def _start_once(folder: Path, log: Path) -> int | None:
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
-            env={**os.environ, **own},
+            env={**os.environ, **own, **env},
             cwd=folder,
             start_new_session=True,
         )

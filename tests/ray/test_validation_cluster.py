@@ -319,8 +319,6 @@ def test_the_autoscaler(fields: list[tuple[Path, object]], problem: str | None) 
 @pytest.mark.parametrize(
     ("fields", "problem"),
     [
-        ([(["spec", "authOptions"], {"mode": "token"})], "spec.authOptions.mode: token "),
-        ([(["spec", "authOptions"], {"enableK8sTokenAuth": True})], "spec.authOptions.enableK8sTokenAuth: "),
         ([(["spec", "enableInTreeAutoscaling"], True)], "spec.enableInTreeAutoscaling: "),
         ([(["spec", "gcsFaultToleranceOptions"], {"redisAddress": "r"})], "spec.gcsFaultToleranceOptions: "),
         ([([*HEAD, "enableIngress"], True)], "spec.headGroupSpec.enableIngress: "),

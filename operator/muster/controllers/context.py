@@ -15,6 +15,7 @@ from muster.controllers.clock import Clock, SystemClock
 from muster.controllers.dashboard import DashboardResolver
 from muster.controllers.interests import Interests
 from muster.controllers.template_judge import TemplateJudge
+from muster.controllers.tokens import Tokens
 from muster.kube.client import ApiClient
 from muster.kube.events import EventRecorder, EventType, ObjectReference
 from muster.kube.informer import Informer
@@ -89,6 +90,7 @@ class Context:
         self.clock = clock or SystemClock()
         self.random = random or Random()
         self.templates = TemplateJudge(client, self.clock)
+        self.tokens = Tokens(client, self.clock)
         self.job_interests = Interests()
         self.cluster_interests = Interests()
         self.pods = Children(client, PODS, Pod, informers.pods)

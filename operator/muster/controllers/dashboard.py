@@ -10,7 +10,7 @@ An operator that runs outside of the cluster needs another way (the API server's
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from muster.ray.jobs_api import DashboardUnreachable, RayJobsClient
@@ -20,12 +20,16 @@ from muster.ray.ray_node import DASHBOARD_PORT
 
 @dataclass(frozen=True, slots=True)
 class Dashboard:
-    """The dashboard of one cluster: its head service, the port, and the address of its head pod if that has one."""
+    """The dashboard of one cluster: its head service, the port, and the address of its head pod if that has one.
+
+    `token` is what it asks for, if anything.
+    """
 
     namespace: str
     service: str
     port: int = DASHBOARD_PORT
     head_ip: str | None = None
+    token: str | None = field(default=None, repr=False)
 
 
 class DashboardResolver(Protocol):
@@ -57,4 +61,5 @@ class PodDashboards:
             raise DashboardUnreachable("the head pod has no address")
         host = f"[{dashboard.head_ip}]" if ":" in dashboard.head_ip else dashboard.head_ip
         headers = {"Host": self.address(dashboard)}
-        return RayJobsClient(f"http://{host}:{dashboard.port}", timeout=self._timeout, headers=headers)
+        url = f"http://{host}:{dashboard.port}"
+        return RayJobsClient(url, dashboard.token, timeout=self._timeout, headers=headers)

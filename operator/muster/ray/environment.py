@@ -28,7 +28,8 @@ def ray_container_env(node: RayNode, user: Iterable[Mapping[str, Any]], start_co
     ours = {variable["name"] for variable in identity}
     kept = [dict(variable) for variable in user if variable.get("name") not in ours]
     given = {variable.get("name") for variable in kept}
-    return kept + identity + [variable for variable in _defaults(node) if variable["name"] not in given]
+    filling = [*_defaults(node), *map(dict, node.option_env)]
+    return kept + identity + [variable for variable in filling if variable["name"] not in given]
 
 
 def _identity(node: RayNode, start_command: str) -> list[Env]:

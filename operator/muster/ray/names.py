@@ -101,6 +101,11 @@ def service_account(cluster: str) -> str:
     return checked_name(cluster)
 
 
+def token_secret(cluster: str) -> str:
+    """The Secret with the cluster's token, where Muster makes it."""
+    return checked_name(cluster)
+
+
 def checked_name(name: str) -> str:
     """The last 50 characters; `r` in place of a leading digit or punctuation."""
     name = name[-_MAX_CHECKED_NAME:]

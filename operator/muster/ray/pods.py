@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from muster.api.raycluster import RayCluster, WorkerGroupSpec
 from muster.ray import labels, names
+from muster.ray.authentication import mount_token
 from muster.ray.container import complete_ray_container
 from muster.ray.environment import head_address_env
 from muster.ray.gang_membership import GangMembership
@@ -133,6 +134,7 @@ def _spec(cluster: RayCluster, node: RayNode, options: PodOptions) -> dict[str, 
     spec: dict[str, Any] = copy.deepcopy(node.template["spec"])
     keep = cluster.metadata.annotations.get(labels.OVERWRITE_CONTAINER_COMMAND) == "true"
     complete_ray_container(spec["containers"][0], node, options, keep_command=keep)
+    mount_token(cluster, spec, spec["containers"][0])
     add_shared_memory(spec, node)
     for container in spec.get("initContainers") or []:
         container["env"] = [*(container.get("env") or []), *head_address_env(node)]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Self
 
 from muster.api.raycluster import RayCluster, WorkerGroupSpec
 from muster.ray import labels, names
+from muster.ray.authentication import token_env
 
 GCS_PORT: Final = 6379
 CLIENT_PORT: Final = 10001
@@ -22,7 +23,7 @@ class RayNode:
     """A head or worker node of a cluster, as its group describes it.
 
     `gcs_port` and `head_fqdn` are where every node finds the head. `origin` is the kind that the user wrote:
-    RayCluster, RayJob or RayService.
+    RayCluster, RayJob or RayService. `option_env` are variables that options of the cluster ask for.
     """
 
     node_type: str
@@ -36,6 +37,7 @@ class RayNode:
     start_params: Mapping[str, str] = field(default_factory=dict)
     group_resources: Mapping[str, str] = field(default_factory=dict)
     group_labels: Mapping[str, str] = field(default_factory=dict)
+    option_env: Sequence[Mapping[str, Any]] = ()
 
     @classmethod
     def head(cls, cluster: RayCluster, cluster_domain: str) -> Self:
@@ -48,6 +50,7 @@ class RayNode:
             start_params=group.ray_start_params or {},
             group_resources=group.resources or {},
             group_labels=group.labels or {},
+            option_env=token_env(cluster),
             **_shared(cluster, cluster_domain),
         )
 
@@ -61,6 +64,7 @@ class RayNode:
             start_params=group.ray_start_params or {},
             group_resources=group.resources or {},
             group_labels=group.labels or {},
+            option_env=token_env(cluster),
             **_shared(cluster, cluster_domain),
         )
 

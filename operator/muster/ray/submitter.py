@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from muster.api.rayjob import RayJob
@@ -55,10 +55,12 @@ def submitter_job(
     submission_id: str,
     gang: GangMembership | None = None,
     image_pull_policy: str | None = None,
+    token_env: Sequence[Mapping[str, Any]] = (),
 ) -> Manifest:
     """The Job, named as its RayJob.
 
-    `image` is Muster's own. `dashboard_address` is host:port without a scheme. Raises ValueError as `submission` does,
+    `image` is Muster's own. `dashboard_address` is host:port without a scheme; `token_env` leads to the token that it
+    asks for, if any. Raises ValueError as `submission` does,
     and for a submission that is too long for an environment variable.
     """
     document = submission(job, submission_id).to_json()
@@ -75,6 +77,7 @@ def submitter_job(
         {"name": "RAY_DASHBOARD_ADDRESS", "value": dashboard_address},
         {"name": "RAY_JOB_SUBMISSION_ID", "value": submission_id},
         {"name": "MUSTER_SUBMISSION", "value": document},
+        *map(dict, token_env),
     ]
     spec: dict[str, Any] = {"backoffLimit": _backoff_limit(job), "template": template}
     if container.get("command") == COMMAND and template["spec"]["restartPolicy"] == "Never":

@@ -14,7 +14,7 @@ def template_hash(node: RayNode) -> str:
 
     What Muster itself adds is left out: a newer Muster must not take its own pods for outdated.
     """
-    said = {
+    said: dict[str, Any] = {
         "template": node.template,
         "rayStartParams": node.start_params,
         "resources": node.group_resources,
@@ -22,6 +22,8 @@ def template_hash(node: RayNode) -> str:
         "rayVersion": node.ray_version,
         "port": node.gcs_port,
     }
+    if node.option_env:  # only where there are some: the pods of other clusters are not outdated by a newer Muster
+        said["optionEnv"] = list(node.option_env)
     return content_hash(said)
 
 

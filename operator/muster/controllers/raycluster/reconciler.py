@@ -20,6 +20,7 @@ from muster.controllers.primary import (
     say_invalid,
     understand,
 )
+from muster.controllers.raycluster.authentication import ensure_token
 from muster.controllers.raycluster.gang import ensure_gang, has_own_pod_group
 from muster.controllers.raycluster.memory import ClusterMemory
 from muster.controllers.raycluster.place import keeps_place_until, not_stuck
@@ -29,6 +30,7 @@ from muster.controllers.raycluster.status import report, report_refusal
 from muster.controllers.raycluster.suspend import give_everything_back, suspending_is_recorded
 from muster.controllers.runner import Requeue
 from muster.kube.errors import Forbidden, Invalid
+from muster.kube.objects import Pod
 from muster.kube.resource import QUEUES, RAYCLUSTERS
 from muster.ray.cluster_conditions import ReplicaFailure, Suspension, suspension
 from muster.ray.gang import queue_name
@@ -37,7 +39,7 @@ from muster.ray.validation import validate_ray_cluster
 from muster.ray.validation.templates import ray_cluster_templates
 
 _NOT_OURS_SECONDS = 10.0
-"""How often to see whether a name that somebody else has got is free."""
+"""How often to see whether a name that somebody else has got is free, or a Secret that was missing is there."""
 
 
 class RayClusterReconciler:
@@ -66,8 +68,7 @@ class RayClusterReconciler:
             say_invalid(self._context, cluster, problems)
             await report_refusal(self._context, raw, problems)
             return None
-        pods = not_stuck(self._context.pods_of(cluster), self._context.clock.now())
-        where = suspension(cluster, pods)
+        where = suspension(cluster, self._present(cluster))
         if where is not Suspension.NONE:
             await self._suspend(raw, cluster, where)
             return self._when_one_is_stuck(cluster)
@@ -100,6 +101,9 @@ class RayClusterReconciler:
                 self._context.say(cluster, "Warning", QUEUE_CLOSED, complaint, "Validate")
                 await report(self._context, raw, cluster, ReplicaFailure(QUEUE_CLOSED, complaint))
                 return None
+            without_token = await ensure_token(self._context, cluster, self._present(cluster))
+            if without_token is not None:
+                return await self._wait_for_token(raw, cluster, without_token)
             await ensure_services(self._context, cluster)
         except NotOurs as conflict:
             self._context.say(cluster, "Warning", "NameTaken", str(conflict), "Create", subject=conflict.name)
@@ -118,6 +122,15 @@ class RayClusterReconciler:
         if not outcome.look_again:
             return None
         return Requeue(max(0.0, min(outcome.look_again) - self._context.clock.now()))
+
+    async def _wait_for_token(self, raw: Raw, cluster: RayCluster, complaint: str) -> Requeue:
+        self._context.say(cluster, "Warning", "AuthTokenMissing", complaint, "Reconcile")
+        await report(self._context, raw, cluster, ReplicaFailure("FailedCreateHeadPod", complaint))
+        return Requeue(_NOT_OURS_SECONDS)
+
+    def _present(self, cluster: RayCluster) -> list[Pod]:
+        """The cluster's pods without those that a dead node keeps from going."""
+        return not_stuck(self._context.pods_of(cluster), self._context.clock.now())
 
     def _closed_queue(self, key: str, cluster: RayCluster) -> str | None:
         """Why no pod of a cluster that stands alone is made yet, its queue being closed; pods that exist stay."""

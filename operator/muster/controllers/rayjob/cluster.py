@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from muster.api.errors import MalformedResource
@@ -12,6 +13,7 @@ from muster.controllers.context import ObservedRayCluster
 from muster.controllers.dashboard import Dashboard
 from muster.controllers.rayjob.look import Look
 from muster.ray import labels, names
+from muster.ray.jobs_api import RayJobsClient
 from muster.ray.owner import owner_reference
 from muster.ray.pod_health import is_head, is_terminating
 from muster.ray.services import dashboard_port, head_ports
@@ -132,6 +134,12 @@ def dashboard(look: Look, cluster: RayCluster) -> Dashboard:
     meta = cluster.metadata
     service = names.head_service(meta.name, cluster.spec.head_group_spec.head_service)
     return Dashboard(meta.namespace, service, dashboard_port(head_ports(cluster)), _head_ip(look, cluster))
+
+
+async def connect(look: Look, cluster: RayCluster) -> RayJobsClient:
+    """A client of the cluster's dashboard, with its token where it asks for one. Raises DashboardUnreachable."""
+    token = await look.context.tokens.of(cluster)
+    return look.context.dashboards.connect(replace(dashboard(look, cluster), token=token))
 
 
 def _head_ip(look: Look, cluster: RayCluster) -> str | None:

@@ -22,6 +22,7 @@ from muster.controllers.rayjob.waiting import why_waiting
 from muster.controllers.runner import Requeue
 from muster.kube.errors import Invalid
 from muster.kube.resource import QUEUES
+from muster.ray.authentication import token_env
 from muster.ray.gang import pod_group_name, queue_name
 
 
@@ -71,11 +72,12 @@ async def _queue_is_closed(look: Look) -> bool:
 
 async def _submit(look: Look, cluster: ObservedRayCluster) -> None:
     """The cluster is ready: from here on a Ray job may run."""
-    address = look.context.dashboards.address(job_cluster.dashboard(look, job_cluster.model(look, cluster)))
+    model = job_cluster.model(look, cluster)
+    address = look.context.dashboards.address(job_cluster.dashboard(look, model))
     await hold_finalizer(look)
     if look.job.spec.mode == SubmissionMode.K8S_JOB:
         try:
-            await ensure_submitter(look, address)
+            await ensure_submitter(look, address, token_env(model))
         except Invalid as refusal:
             message = f"spec.submitterPodTemplate: the API server refuses the submitter's Job: {refusal.message}"
             await fail(look, JobFailedReason.SUBMISSION_FAILED, message)

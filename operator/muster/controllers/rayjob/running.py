@@ -78,7 +78,7 @@ async def _look_after(look: Look, cluster: ObservedRayCluster) -> None:
         await _carry_out(look, cluster, judge(_sight(look, None, submitter)))
         return
     try:
-        client = look.context.dashboards.connect(job_cluster.dashboard(look, model))
+        client = await job_cluster.connect(look, model)
     except RayApiError as error:
         await _carry_out(look, cluster, judge(_sight(look, Silent(str(error)), submitter)))
         return

@@ -32,8 +32,7 @@ async def stop_ray_job(look: Look) -> Stop | JobStatus:
     if cluster is None or not job_cluster.is_the_jobs(look, cluster) or not look.status.job_id:
         return Stop.GONE
     try:
-        dashboard = job_cluster.dashboard(look, job_cluster.model(look, cluster))
-        async with look.context.dashboards.connect(dashboard) as ray:
+        async with await job_cluster.connect(look, job_cluster.model(look, cluster)) as ray:
             info = await ray.get(look.status.job_id)
             if info.status.terminal:
                 return info.status

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
 from muster.controllers.children import controlled_by
 from muster.controllers.gang import membership
@@ -59,8 +61,8 @@ def submitter_of(job: Job) -> Submitter:
     return Submitter(SubmitterState.ACTIVE)
 
 
-async def ensure_submitter(look: Look, dashboard_address: str) -> None:
-    """Create the submitter's Job if it is missing; the address is host:port.
+async def ensure_submitter(look: Look, dashboard_address: str, token_env: Sequence[Mapping[str, Any]] = ()) -> None:
+    """Create the submitter's Job if it is missing; the address is host:port, the variables lead to the token.
 
     Raises NotOurs, and what the API server refuses it with.
     """
@@ -72,6 +74,7 @@ async def ensure_submitter(look: Look, dashboard_address: str) -> None:
         submission_id=str(look.status.job_id),
         gang=membership(look.context, look.job),
         image_pull_policy=options.submitter_image_pull_policy,
+        token_env=token_env,
     )
     try:
         found, created = await look.context.jobs.ensure(manifest, look.job.metadata.uid)

@@ -5,7 +5,16 @@ from __future__ import annotations
 from muster.api.errors import FieldProblem
 from muster.api.raycluster import RayCluster
 from muster.ray import labels, names
-from muster.ray.validation import autoscaling, fault_tolerance, groups, head, metadata, pods, unsupported
+from muster.ray.validation import (
+    authentication,
+    autoscaling,
+    fault_tolerance,
+    groups,
+    head,
+    metadata,
+    pods,
+    unsupported,
+)
 from muster.ray.validation.view import ClusterRule, ClusterView
 
 CLUSTER_RULES: tuple[ClusterRule, ...] = (
@@ -30,6 +39,7 @@ CLUSTER_RULES: tuple[ClusterRule, ...] = (
     autoscaling.version_by_environment,
     autoscaling.restart_policy,
     autoscaling.autoscaler_options,
+    authentication.token_authentication,
     fault_tolerance.annotation,
     fault_tolerance.redis,
     unsupported.cluster_features,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from muster.api.errors import FieldProblem
 from muster.api.rayjob import RayJob, SubmissionMode
 from muster.ray import names
-from muster.ray.validation import groups, metadata, pods, program, unsupported
+from muster.ray.validation import authentication, groups, metadata, pods, program, unsupported
 from muster.ray.validation.ray_cluster import cluster_spec_problems
 from muster.ray.validation.view import ClusterView, Problems, Template
 
@@ -117,6 +117,7 @@ JOB_RULES: tuple[JobRule, ...] = (
     submission_mode,
     unsupported.job_features,
     cluster,
+    authentication.no_kubernetes_tokens,
     suspension,
     time_to_live,
     deadlines,

@@ -14,8 +14,6 @@ from muster.api.rayjob import RayJob
 from muster.ray.validation.view import ClusterView, Problems
 
 CLUSTER_FEATURES: dict[str, Callable[[RayClusterSpec], bool]] = {
-    "authOptions.mode token": lambda spec: spec.auth_options is not None and spec.auth_options.mode == "token",
-    "authOptions.enableK8sTokenAuth": lambda spec: bool(spec.auth_options and spec.auth_options.enable_k8s_token_auth),
     "enableInTreeAutoscaling": lambda spec: bool(spec.enable_in_tree_autoscaling),
     "gcsFaultToleranceOptions": lambda spec: spec.gcs_fault_tolerance_options is not None,
     "headGroupSpec.enableIngress": lambda spec: bool(spec.head_group_spec.enable_ingress),
