@@ -63,6 +63,19 @@ def test_what_is_ours_to_delegate_is_known_by_gate_and_group_and_later_by_note_a
     assert delegation_of(found, GATE) == delegation
 
 
+UNPINNED = {
+    "still held by our gate": held(affinity=terms(ON_N1), annotations={"muster.dev/delegated-at": AT}),
+    "of our own scheduler": held(
+        scheduler="muster", gates=(), affinity=terms(ON_N1), annotations={"muster.dev/delegated-at": AT}
+    ),
+}
+
+
+@pytest.mark.parametrize("found", UNPINNED.values(), ids=UNPINNED.keys())
+def test_a_note_on_a_pod_that_was_not_handed_over_says_nothing(found: Pod) -> None:
+    assert pinned_node(found) is None
+
+
 AFFINITIES = {
     "none": None,
     "empty": {},

@@ -159,6 +159,30 @@ async def test_after_a_restart_a_pinned_pod_is_known_and_its_time_runs_on(
     await gangs.wait_bound(others)
 
 
+async def test_a_pod_that_a_tenant_makes_as_if_it_had_been_delegated_takes_no_room_and_has_to_be_made_anew(
+    engine: RunningEngine, gangs: Gangs, devices: Devices
+) -> None:
+    node = await devices.gangs.node("n1", cpu="4")
+    await engine.start()
+    await gangs.pod_group("forged", 1)
+    pin = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [pin]}}
+    await devices.pod(
+        "forged",
+        "forged",
+        claim="nowhere",
+        gates=(),
+        cpu="4",
+        affinity={"nodeAffinity": required},
+        annotations={"muster.dev/delegated-at": "2099-01-01T00:00:00Z"},
+    )
+    await gangs.wait_reason("forged", code="PodsGated")
+    await gangs.wait_bound(await gangs.gang("honest", 2, cpu="2"))
+    engine.clock.wind(61)
+    await eventually(lambda: are_gone(gangs, "forged"), "the pod is taken away")
+    assert set(await gangs.bound()) == {"honest-0", "honest-1"}
+
+
 async def test_claims_are_waited_for_until_they_are_made_from_their_template(
     engine: RunningEngine, gangs: Gangs, devices: Devices
 ) -> None:

@@ -8,7 +8,8 @@ import pytest
 
 from muster.scheduler.conf import DEFAULT
 from muster.scheduler.outcome import Outcome
-from muster.scheduler.specs import Delegation, TaskStatus
+from muster.scheduler.reasons import Code, describe
+from muster.scheduler.specs import Delegation, TaskSpec, TaskStatus
 from muster.testing import Cluster, bindings, evictions, nodes, pod, pod_group
 from muster.testing_devices import claim, gpus, tell, user
 
@@ -151,3 +152,107 @@ def test_a_delegated_pod_has_its_volumes_left_to_the_default_scheduler() -> None
     (found,) = Cluster.of(nodes("n", 1), pod_group("g", 1), member).cycle().bindings
     assert found.delegate
     assert found.volumes == ()
+
+
+def forged(name: str = "p0", group: str = "g", at: str = "n-0", since: float = 0.0) -> TaskSpec:
+    """A pod that was made pinned and ungated, with our note on it: not by us."""
+    return replace(user(name, group), delegation=Delegation(at, since))
+
+
+def started() -> Cluster:
+    """A scheduler at work: a node with 4 CPU, and a gang of two that waits for its pods."""
+    made = Cluster.of(nodes("n", 1), pod_group("g", 2))
+    made.cycle()
+    return made
+
+
+@pytest.mark.parametrize("since", [0.0, 1e12])
+def test_a_note_that_is_not_ours_gives_no_place(since: float) -> None:
+    made = started()
+    made.add(forged(since=since), user("p1", "g"), pod_group("h", 1), pod("q", "h", cpu=4))
+    outcome = made.cycle()
+    assert bindings(outcome) == {"q": "n-0"}, "nothing is taken by p0, and p1 does not go alone"
+    assert made.placed() == {"q": "n-0"}
+    assert made.cache.queues["default"].allocated.milli_cpu == 4000
+
+
+def test_a_gang_with_a_pod_that_somebody_else_handed_over_says_so() -> None:
+    made = started()
+    made.add(forged(since=1e12), user("p1", "g"))
+    reason = made.cycle().pod_groups["default/g"].reason
+    assert reason is not None
+    assert reason.code is Code.PODS_GATED
+    assert describe(reason) == (
+        "1 of 2 pods may be scheduled; p0 was handed to default-scheduler, and not by Muster's decision"
+    )
+
+
+def test_a_pod_that_lost_its_gate_to_somebody_else_is_not_placed_either() -> None:
+    made = started()
+    made.add(user("p0", "g"))
+    made.cycle()
+    made.change_pod("p0", delegation=Delegation("n-0", made.now))
+    made.add(user("p1", "g"))
+    assert made.cycle().bindings == ()
+    assert made.placed() == {}
+
+
+def test_a_pin_to_another_node_than_the_one_decided_is_none_of_ours() -> None:
+    made = cluster(members=1)
+    made.add(nodes("other", 1))
+    made.cycle()
+    made.change_pod("p0", delegation=Delegation("other-0", made.now))
+    assert made.placed() == {}
+
+
+def test_a_pod_that_was_handed_over_by_others_counts_once_it_is_bound() -> None:
+    made = started()
+    made.add(forged(since=made.now), user("p1", "g"))
+    made.cycle()
+    bind(made, "p0", "n-0")
+    assert bindings(made.cycle()) == {"p1": "n-0"}
+    bind(made, "p1", "n-0")
+    assert made.cycle(10 * TIMEOUT).evictions == ()
+
+
+def test_a_pod_that_was_handed_over_by_others_and_is_never_bound_has_to_be_made_anew() -> None:
+    """Neither gate nor pin can be put back, and it may be a patch of an earlier Muster that landed late."""
+    made = started()
+    made.add(forged(since=made.now), user("p1", "g"))
+    assert made.cycle().wake_at == made.now + TIMEOUT
+    outcome = made.cycle(TIMEOUT)
+    assert evictions(outcome) == {"p0"}
+    assert made.cycle().evictions == ()
+    made.settle(outcome)
+    made.add(user("again", "g"))
+    assert set(bindings(made.cycle())) == {"again", "p1"}
+
+
+def test_a_gang_that_is_whole_loses_nothing_by_a_pod_that_others_handed_over() -> None:
+    made = Cluster.of(nodes("n", 1), pod_group("g", 1), pod("p1", "g", node="n-0"))
+    made.cycle()
+    made.add(forged(since=made.now))
+    assert evictions(made.cycle(TIMEOUT)) == {"p0"}
+    assert made.placed() == {"p1": "n-0"}
+
+
+def test_where_a_pod_was_told_to_go_is_remembered_over_a_second_decision() -> None:
+    made = cluster(members=1)
+    made.cycle()
+    made.cache.bind_failed("uid-p0")
+    made.cache.remove_node("n-0")
+    made.add(nodes("m", 1))
+    tell(made, gpus("m-0", 1))
+    assert bindings(made.cycle()) == {"p0": "m-0"}
+    made.add(nodes("n", 1))
+    made.change_pod("p0", delegation=Delegation("n-0", made.now))
+    assert made.placed() == {"p0": "n-0"}
+
+
+def test_nothing_is_remembered_of_pods_that_are_bound_or_gone() -> None:
+    made = cluster(members=2)
+    outcome = made.cycle()
+    pin(made, outcome)
+    bind(made, "p0", bindings(outcome)["p0"])
+    made.delete("p1")
+    assert made.cache.asked == {}

@@ -3,7 +3,9 @@
 Claims to devices can be allocated by kube-scheduler only, and it looks only at pods that name it. So such a pod names
 it, and is held back by our gate until its gang has a place. One patch then pins it to its node (required node affinity
 by name, added to every term: of a gated pod Kubernetes lets affinity be tightened, never loosened), takes our gates
-away and notes when. From then on the pod can go nowhere else, and it is known again by the note, whoever reads it.
+away and notes when. From then on the pod can go nowhere else, and a Muster that has just been started knows it again
+by the note. Later a note that is not the echo of our own patch is somebody else's, and gives no place (see
+`SchedulerCache`).
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ _TERMS: Final = f"/spec/affinity/nodeAffinity/{_REQUIRED}/nodeSelectorTerms"
 
 def delegation_of(pod: Pod, gate: str) -> Delegation | None:
     """What the pod says of its delegation; None for one that is not ours to delegate."""
-    if (pod.spec.scheduler_name or DEFAULT_SCHEDULER) != DEFAULT_SCHEDULER:
+    if not _is_the_default_schedulers(pod):
         return None
     notes = pod.metadata.annotations
     if GROUP_NAME not in notes:
@@ -42,9 +44,15 @@ def delegation_of(pod: Pod, gate: str) -> Delegation | None:
     return Delegation(node, unix_seconds(pod.metadata.creation_timestamp) if since is None else since)
 
 
+def _is_the_default_schedulers(pod: Pod) -> bool:
+    return (pod.spec.scheduler_name or DEFAULT_SCHEDULER) == DEFAULT_SCHEDULER
+
+
 def pinned_node(pod: Pod) -> str | None:
-    """The node that we have pinned the pod to."""
+    """The node that the pod was pinned to when it was handed over, by us if it is to be believed."""
     if DELEGATED_AT not in pod.metadata.annotations:
+        return None
+    if pod.spec.scheduling_gates or not _is_the_default_schedulers(pod):
         return None
     pins = {_pin_of(term) for term in _terms(pod.spec) if not _matches_nothing(term)}
     return pins.pop() if len(pins) == 1 else None

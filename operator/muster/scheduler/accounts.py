@@ -53,6 +53,8 @@ class Accounts:
         self.nodes: dict[str, NodeInfo] = {}
         self.delegated: dict[str, dict[str, TaskInfo]] = {}
         """Job to its pods (by uid) that the default scheduler has been told to bind and has not bound yet."""
+        self.asked: dict[str, frozenset[str]] = {}
+        """Pods (by uid) to the nodes on which the default scheduler was told to bind them, as long as it has not."""
         self.gone_nodes: set[str] = set()
         """Nodes that were deleted while pods were on them, until those are deleted too."""
         self.tasks: dict[str, TaskInfo] = {}
@@ -169,6 +171,8 @@ class Accounts:
         """The default scheduler has to bind the task, and knows since then."""
         if task.job is None:
             return
+        if task.node is not None:
+            self.asked[task.uid] = self.asked.get(task.uid, frozenset()) | {task.node}
         if task.delegated_at is None:
             task.delegated_at = since
         self.delegated.setdefault(task.job.key, {})[task.uid] = task

@@ -99,7 +99,7 @@ class SchedulerCache(PodGroups):
         if old is not None and old.spec == spec:
             return
         task = self.admit(spec)
-        status, node = placement_in(spec)
+        status, node = self._place_of(spec)
         if old is not None:
             status, node = what_stands(old, task, status, node)
             task.nominated = old.nominated if status is TaskStatus.PENDING else None
@@ -127,19 +127,37 @@ class SchedulerCache(PodGroups):
             self.note_company(task)
         self._touch_task(task)
 
+    def _place_of(self, spec: TaskSpec) -> tuple[TaskStatus, str | None]:
+        """Where the pod is, or is about to be: one that was handed to the default scheduler can go nowhere else.
+
+        Anybody can make a pod that says so. It is believed where we decided it, and of what is read before the first
+        cycle: that may be the decision of an earlier Muster.
+        """
+        status, node = placement_in(spec)
+        chosen = spec.delegation.node if spec.delegation is not None else ""
+        if status is not TaskStatus.PENDING or not chosen:
+            return status, node
+        if self.has_begun and chosen not in self.asked.get(spec.uid, ()):
+            return status, node
+        return TaskStatus.BINDING, chosen
+
     def _await_default_scheduler(self, task: TaskInfo) -> None:
-        """Keep count of how long a pod that was delegated has been waiting for its binding."""
+        """Keep count of how long a pod that was delegated, by whomever, has been waiting for its binding."""
         delegation = task.spec.delegation
         if delegation is None:
             return
-        if task.status is TaskStatus.BINDING:
+        if task.status is TaskStatus.BINDING or (task.status is TaskStatus.PENDING and task.pinned):
             self.delegate(task, delegation.since)
         else:
             self.undelegate(task)
+        if task.spec.node is not None:
+            self.asked.pop(task.uid, None)
 
     def _believe_nomination(self, task: TaskInfo) -> None:
         """A pod that was promised a node before a restart still is, if the room is there (`nominations.restore`)."""
         said = task.spec.verdict
+        if self.has_begun:
+            return
         if said is not None and said.nominated and task.schedulable and task.job is not None:
             task.nominated = said.nominated
             self.nominated.setdefault(task.job.key, 0.0)
@@ -150,6 +168,7 @@ class SchedulerCache(PodGroups):
         if task is None:
             return
         self.leaving.forget(uid)
+        self.asked.pop(uid, None)
         self._detach(task)
         self._count_claims(task, None)
         self.undelegate(task)
@@ -189,7 +208,7 @@ class SchedulerCache(PodGroups):
 
     def _job_of(self, spec: TaskSpec) -> JobInfo | None:
         """The job that accounts for the pod: none for a pod of others that has no group or no node."""
-        if not spec.ours and (not spec.job or placement_in(spec)[1] is None):
+        if not spec.ours and (not spec.job or spec.node is None or spec.status.finished):
             return None
         if spec.job:
             return self._job(spec.job)

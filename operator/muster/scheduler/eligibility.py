@@ -34,14 +34,15 @@ def obstacle_to_placement(session: Session, job: JobInfo) -> Reason | None:
     obstacle = obstacle_to_admission(job)
     if obstacle is not None:
         return obstacle
-    return _gated(job, held_back(job)) or not_enough_pods(job) or session.framework.job_valid(session, job)
+    return _gated(job) or not_enough_pods(job) or session.framework.job_valid(session, job)
 
 
-def _gated(job: JobInfo, held: list[TaskInfo]) -> Reason | None:
+def _gated(job: JobInfo) -> Reason | None:
     """There would be enough pods, of every role, but for those that are held back."""
+    held = [task for task in held_back(job) if not job.is_companion(task)]
     if not held:
         return None
-    names = held[0].spec.name if len(held) == 1 else f"{len(held)} pods"
+    names = _by_what(held)
     if job.valid >= job.min_member > job.valid - len(held):
         return Reason(Code.PODS_GATED, have=job.valid - len(held), need=job.min_member, detail=names)
     held_of = Counter(task.role for task in held)
@@ -53,10 +54,34 @@ def _gated(job: JobInfo, held: list[TaskInfo]) -> Reason | None:
 
 
 def held_back(job: JobInfo) -> list[TaskInfo]:
-    """Pending members with somebody else's scheduling gate."""
+    """Pending members that somebody else has gated, or handed to the default scheduler."""
     if not job.gated.scalars:
         return []
-    return sorted((task for task in job.pending.values() if task.spec.gated), key=lambda task: task.order)
+    return sorted((task for task in job.pending.values() if task.held_back), key=lambda task: task.order)
+
+
+def all_held_back(job: JobInfo) -> Reason | None:
+    """The gang has its minimum, and all who wait beside it are held back."""
+    held = held_back(job)
+    if not held or len(held) < len(job.pending):
+        return None
+    members = [task for task in held if not job.is_companion(task)]
+    if not members:
+        return Reason(Code.PODS_GATED, have=0, need=len(held), detail=_by_what(held))
+    return Reason(Code.PODS_GATED, have=job.valid - len(members), need=job.valid, detail=_by_what(members))
+
+
+def _by_what(held: list[TaskInfo]) -> str:
+    """What keeps these, in words: first the gates, which somebody can take away."""
+    gated = [task for task in held if task.spec.gated]
+    if gated:
+        return f"{_names(gated)} {'is' if len(gated) == 1 else 'are'} held by a scheduling gate"
+    verb = "was" if len(held) == 1 else "were"
+    return f"{_names(held)} {verb} handed to default-scheduler, and not by Muster's decision"
+
+
+def _names(tasks: list[TaskInfo]) -> str:
+    return tasks[0].spec.name if len(tasks) == 1 else f"{len(tasks)} pods"
 
 
 def impossible(session: Session, job: JobInfo) -> Reason | None:

@@ -281,7 +281,7 @@ class JobInfo:
 
     def _account_pending(self, task: TaskInfo, sign: int) -> None:
         change = Resources.add if sign > 0 else Resources.sub
-        if task.spec.gated:
+        if task.held_back:
             change(self.gated, task.spec.request)
         elif task.spec.ours:
             change(self.asked, task.spec.request)

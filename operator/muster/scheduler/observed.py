@@ -8,14 +8,9 @@ from muster.scheduler.task import TaskInfo
 
 
 def placement_in(spec: TaskSpec) -> tuple[TaskStatus, str | None]:
-    """The spec's status and node, made to agree: who has a node is not Pending, who has none is not Bound.
-
-    A pod that was pinned to a node for the default scheduler can go nowhere else.
-    """
+    """The spec's status and node, made to agree: who has a node is not Pending, who has none is not Bound."""
     if spec.status.finished:
         return spec.status, None
-    if spec.node is None and spec.status is TaskStatus.PENDING and spec.delegation is not None and spec.delegation.node:
-        return TaskStatus.BINDING, spec.delegation.node
     if spec.node is None:
         return (TaskStatus.RELEASING if spec.status is TaskStatus.RELEASING else TaskStatus.PENDING), None
     return (TaskStatus.BOUND if spec.status is TaskStatus.PENDING else spec.status), spec.node
@@ -24,7 +19,8 @@ def placement_in(spec: TaskSpec) -> tuple[TaskStatus, str | None]:
 def what_stands(old: TaskInfo, new: TaskInfo, status: TaskStatus, node: str | None) -> tuple[TaskStatus, str | None]:
     """What the pod is, given what we have decided and the API server may not show yet."""
     new.verdict = old.verdict
-    new.assumed = old.assumed and node is None and not status.finished
+    astray = status is TaskStatus.PENDING and new.pinned
+    new.assumed = old.assumed and node is None and not status.finished and not astray
     place = old.node if new.assumed else node
     alive = (TaskStatus.PENDING, TaskStatus.BINDING, TaskStatus.BOUND, TaskStatus.RUNNING)
     if old.evicted is not None and status in alive:

@@ -20,7 +20,7 @@ class PodGroups(ClusterRules):
     """The part of SchedulerCache that hears of PodGroups."""
 
     def set_pod_group(self, spec: PodGroupSpec) -> None:
-        """A PodGroup was added or changed. The status in it is believed once; from then on ours is newer."""
+        """A PodGroup was added or changed. The status is believed once, at the start; from then on ours is newer."""
         job = self._job(spec.key)
         if job.spec != spec:
             self._apply_pod_group(job, spec)
@@ -45,7 +45,7 @@ class PodGroups(ClusterRules):
         if old is None:
             self.lot.unpark(job)
             job.clear_state()
-            restore_state(job, spec)
+            restore_state(job, spec, believed=not self.has_begun)
         else:
             self._note_status(job, spec, old)
             if differs_in_status_only(spec, old):

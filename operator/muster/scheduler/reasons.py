@@ -296,8 +296,7 @@ _TEXTS: dict[Code, Callable[[Reason], str]] = {
     Code.INVALID_POD_GROUP: lambda r: f"the PodGroup can't be used: {r.detail}",
     Code.NEEDS_DEFAULT_SCHEDULER: lambda r: f"{r.member} can't be placed: {r.detail}",
     Code.PODS_GATED: lambda r: (
-        f"{r.have} of {r.need} pods{f' of role {r.role}' if r.role else ''} may be scheduled, "
-        f"{r.detail or 'the others'} are held by a scheduling gate"
+        f"{r.have} of {r.need} pods{f' of role {r.role}' if r.role else ''} may be scheduled; {r.detail}"
     ),
     Code.QUEUE_MISSING: lambda r: f"queue {r.queue} does not exist",
     Code.QUEUE_BROKEN: lambda r: f"queue {r.queue} can't be used: {r.detail}",

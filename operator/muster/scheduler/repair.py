@@ -83,6 +83,8 @@ def watch_over(session: Session, job: JobInfo) -> None:
         _remember_gone_nodes(session, job)
     job.lost = find_lost(session, job)
     late = overdue(session, job)
+    take_down(session, job, [task for task in late if not task.status.placed])
+    late = [task for task in late if task.status.placed]
     job.lost.update(task.role for task in late if not job.is_companion(task))
     since = note_broken(session, job)
     if since is not None and (late or session.now >= since + session.configuration.gang_repair_timeout):
@@ -116,7 +118,7 @@ def overdue(session: Session, job: JobInfo) -> list[TaskInfo]:
 
 def _gives_up_at(session: Session, task: TaskInfo) -> float:
     """When the default scheduler's time for the task is up; never for one that is leaving."""
-    if task.delegated_at is None or task.status is not TaskStatus.BINDING:
+    if task.delegated_at is None or task.status is TaskStatus.RELEASING:
         return inf
     return task.delegated_at + session.configuration.gang_repair_timeout
 

@@ -1,7 +1,8 @@
 """What a PodGroup's stored status says about the past.
 
 All state is in the API server (P5): after a restart the gang's phase, conditions and annotations come back from
-there, and from them what the gang was when we last looked.
+there, and from them what the gang was when we last looked. A PodGroup that is made while we are at work has no past
+with us: whoever makes it can write all of this into it, and would take quota (Inqueue) or a turn by it.
 
 A gang that runs below minMember is broken, unless it was minMember that rose (a cluster scaled up): then the members
 that ran before are no fragment. So what it met is noted with its bindings. How many are counted as running tells
@@ -23,11 +24,14 @@ UNSCHEDULABLE = "Unschedulable"
 SCHEDULED = "Scheduled"
 
 
-def restore_state(job: JobInfo, spec: PodGroupSpec) -> None:
-    """Take the state of a PodGroup that is seen for the first time from its status and annotations."""
+def restore_state(job: JobInfo, spec: PodGroupSpec, *, believed: bool) -> None:
+    """Take the state of a PodGroup that is seen for the first time, if `believed`, from its status and annotations."""
+    job.published = status_in(spec)
+    job.held_min = job.min_member
+    if not believed:
+        return
     job.phase = spec.phase or Phase.PENDING
     job.conditions = spec.conditions
-    job.published = status_in(spec)
     job.broken_since = spec.broken_since
     job.wait = spec.wait
     job.held_min = job.min_member if spec.minimum_met is None else spec.minimum_met

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from muster.scheduler.eligibility import held_back, impossible, obstacle_to_placement
+from muster.scheduler.eligibility import all_held_back, impossible, obstacle_to_placement
 from muster.scheduler.job import JobInfo
 from muster.scheduler.outcome import PodGroupStatus, QueueStatus
 from muster.scheduler.queue import QueueInfo
@@ -54,9 +54,9 @@ def find_reason(session: Session, job: JobInfo) -> Reason | None:
         session.cache.relief.queues.update(job.queue.lineage)
     findings += [never] if never else []
     if not findings:
-        held = held_back(job)
-        if held and len(held) == len(job.pending):
-            return Reason(Code.PODS_GATED, have=job.valid - len(held), need=job.valid, detail=f"{len(held)} pods")
+        held = all_held_back(job)
+        if held is not None:
+            return held
     found = dominant(findings) or TURN
     if found.code is Code.NOT_ENOUGH_NODES and session.holds.of(job) is not None:
         return replace(found, detail="room is being held for it")
@@ -192,7 +192,7 @@ def pod_verdicts(job: JobInfo) -> Iterator[tuple[str, PodVerdict]]:
     for task in sorted(job.pending.values(), key=lambda each: each.order):
         if not task.spec.ours:
             continue
-        unschedulable = helped and not task.spec.gated and task.shape.id in fitting
+        unschedulable = helped and not task.held_back and task.shape.id in fitting
         if unschedulable and fitting[task.shape.id] > 0:
             fitting[task.shape.id] -= 1
             unschedulable = False

@@ -167,8 +167,18 @@ class TaskInfo:
 
     @property
     def schedulable(self) -> bool:
-        """Pending, ours to place, and not held by somebody else's gate."""
-        return self.status is TaskStatus.PENDING and self.spec.ours and not self.spec.gated
+        """Pending, ours to place, and not held back by somebody else."""
+        return self.status is TaskStatus.PENDING and self.spec.ours and not self.held_back
+
+    @property
+    def held_back(self) -> bool:
+        """Whether somebody else keeps it, as long as it is Pending, from being placed: by a gate, or by a pin."""
+        return self.spec.gated or self.pinned
+
+    @property
+    def pinned(self) -> bool:
+        """Whether it was handed to the default scheduler; a Pending one was so by somebody else than us."""
+        return self.spec.delegation is not None and self.spec.delegation.node != ""
 
 
 def default_order(spec: TaskSpec) -> tuple[int, int, float, str, str]:

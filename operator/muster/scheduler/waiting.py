@@ -32,10 +32,11 @@ def wait_for(job: JobInfo, reason: Reason | None, now: float) -> Wait | None:
 
 def _first_seen(job: JobInfo, now: float) -> float:
     """Since when a gang waits of which nothing is known but its PodGroup."""
+    made = min(now, job.spec.creation) if job.spec is not None and job.spec.creation else now
     placed_before = next((each for each in job.conditions if each.type == SCHEDULED), None)
-    if placed_before is not None:
-        return now if placed_before.status else min(now, placed_before.last_transition)
-    return min(now, job.spec.creation) if job.spec is not None and job.spec.creation else now
+    if placed_before is None:
+        return made
+    return now if placed_before.status else max(made, min(now, placed_before.last_transition))
 
 
 def waits_since(job: JobInfo, now: float) -> float:
