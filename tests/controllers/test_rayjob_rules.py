@@ -34,8 +34,14 @@ from muster.kube.objects import Job, PodGroup
 def test_deadlines_count_from_the_start_of_the_attempt(
     spec: dict[str, Any], running: bool, expected: list[tuple[float, str]]
 ) -> None:
-    found = deadlines(RayJobSpec.parse(spec), 1000.0, running=running)
+    found = deadlines(RayJobSpec.parse(spec), 1000.0, 1000.0, running=running)
     assert [(deadline.at, deadline.reason) for deadline in found] == expected
+
+
+def test_the_time_to_be_active_is_the_jobs_and_the_time_to_get_to_run_is_each_attempts() -> None:
+    spec = RayJobSpec.parse({"activeDeadlineSeconds": 60, "preRunningDeadlineSeconds": 9})
+    found = {deadline.reason.value: deadline.at for deadline in deadlines(spec, 1000.0, 1040.0, running=False)}
+    assert found == {"DeadlineExceeded": 1060.0, "PreRunningDeadlineExceeded": 1049.0}
 
 
 def group(phase: str, refusal: str | None = None, **annotations: str) -> PodGroup:

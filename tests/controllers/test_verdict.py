@@ -129,7 +129,14 @@ def test_a_job_that_ray_never_had(mode: str, submitter: Submitter, expected: str
     assert (reason(outcome) or names[type(outcome)]) == expected
 
 
-@pytest.mark.parametrize("mode", ["HTTPMode", "K8sJobMode"])
+def test_a_job_that_its_user_has_not_submitted_yet_is_waited_for_by_its_id() -> None:
+    outcome = decision(Missing(), mode="InteractiveMode", submitter=NONE, silent_for=10)
+    assert isinstance(outcome, Stay)
+    assert "Ray knows no job id yet" in outcome.changes["message"]
+    assert outcome.changes["job_status_check_failure_start_time"] is None
+
+
+@pytest.mark.parametrize("mode", ["HTTPMode", "K8sJobMode", "InteractiveMode"])
 @pytest.mark.parametrize("submitter", [ACTIVE, NONE])
 @pytest.mark.parametrize("recorded", [JobStatus.PENDING, JobStatus.RUNNING])
 def test_a_job_that_ray_has_forgotten_is_lost_and_never_run_again(

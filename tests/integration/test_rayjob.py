@@ -315,6 +315,39 @@ async def test_a_failed_attempt_is_retried_on_a_new_cluster_once_the_old_pods_ar
     assert {pod["metadata"]["labels"]["ray.io/cluster"] for pod in await seen.pods()} == {status["rayClusterName"]}
 
 
+async def test_the_time_to_be_active_goes_on_over_retries(seen: Observed, dashboards: RayDashboards) -> None:
+    await create(seen, ray_job("demo", "run", backoffLimit=3, shutdownAfterJobFinishes=True))
+    first = await runs(seen)
+    dashboards.run_of(first["jobId"]).end("FAILED")
+    again = (
+        await seen.until(
+            RAYJOBS,
+            "demo",
+            lambda job: job["status"].get("jobId") not in (None, first["jobId"]),
+            "the second attempt has begun",
+        )
+    )["status"]
+    assert again["startTime"] == first["startTime"]
+    assert again["endTime"] >= again["startTime"]
+    await edit(seen, "demo", activeDeadlineSeconds=1)
+    status = await seen.job_state("demo", "Failed")
+    assert (status["reason"], status["failed"]) == ("DeadlineExceeded", 2)
+
+
+async def test_a_resumed_job_has_all_its_time_again(seen: Observed) -> None:
+    await create(seen, ray_job("demo", "run", shutdownAfterJobFinishes=True))
+    first = await seen.job_state("demo", "Running")
+    await edit(seen, "demo", suspend=True)
+    await seen.job_state("demo", "Suspended")
+
+    async def a_second_later() -> bool:
+        return time.time() >= (seconds_of(first["startTime"]) or 0) + 1
+
+    await eventually(a_second_later, "another second has begun")
+    await edit(seen, "demo", suspend=False)
+    assert (await seen.job_state("demo", "Running"))["startTime"] > first["startTime"]
+
+
 @MODES
 async def test_a_deadline_ends_the_job_and_stops_it_in_ray(
     seen: Observed, dashboards: RayDashboards, mode: str

@@ -34,6 +34,8 @@ BOMB = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "\n".join(
         job(),
         job(submissionMode="K8sJobMode"),
         job(submissionMode="HTTPMode"),
+        job(submissionMode="InteractiveMode"),
+        job(submissionMode="InteractiveMode", jobId="mine", backoffLimit=0),
         job(submissionMode=""),
         job(entrypoint=...),
         job(suspend=True, shutdownAfterJobFinishes=True),
@@ -69,13 +71,12 @@ def test_what_users_of_kuberay_write_is_fine(obj: Json) -> None:
         (job(rayClusterSpec=...), "spec.rayClusterSpec: is required; describe the cluster to run on"),
         (
             job(submissionMode="Carrier"),
-            'spec.submissionMode: "Carrier" is no submission mode; use K8sJobMode or HTTPMode',
+            'spec.submissionMode: "Carrier" is no submission mode; use K8sJobMode, HTTPMode or InteractiveMode',
         ),
         (job(submissionMode="httpmode"), 'spec.submissionMode: "httpmode" is no submission mode'),
         (
-            job(submissionMode="InteractiveMode"),
-            "spec.submissionMode: InteractiveMode is not supported yet by this version of Muster; "
-            "use K8sJobMode or HTTPMode",
+            job(submissionMode="InteractiveMode", backoffLimit=1),
+            "spec.backoffLimit: can't be combined with InteractiveMode: nobody else can submit the job again",
         ),
         (
             job(submissionMode="SidecarMode"),

@@ -98,6 +98,11 @@ def is_the_jobs(look: Look, cluster: ObservedRayCluster) -> bool:
     return controlled_by(cluster.metadata, look.job.metadata.uid)
 
 
+def stays(look: Look, cluster: ObservedRayCluster) -> bool:
+    """Whether the cluster is the job's and not on its way out; by its old name there may be another one."""
+    return is_the_jobs(look, cluster) and cluster.metadata.deletion_timestamp is None
+
+
 def model(look: Look, cluster: ObservedRayCluster) -> RayCluster:
     """The cluster in full; one that was edited into what can't work is taken as it was made, for so its pods stay.
 

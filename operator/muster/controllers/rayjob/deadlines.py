@@ -16,10 +16,13 @@ class Deadline:
     message: str
 
 
-def deadlines(spec: RayJobSpec, started: float, *, running: bool) -> list[Deadline]:
-    """The deadlines that apply; `started` is when this attempt began, `running` whether it is past Initializing.
+def deadlines(spec: RayJobSpec, started: float, attempt: float, *, running: bool) -> list[Deadline]:
+    """The deadlines that apply: `started` is when the job began, `attempt` when this attempt did, `running` whether
+    the Ray job is past being waited for.
 
-    A number of seconds that is no deadline (0, or less) is refused where the job can be stopped, and else passed over.
+    The time to be active is the job's, retries included, as with a Kubernetes Job: else a job that may be retried ten
+    times would have eleven times as long. The time to get to run is each attempt's. A number of seconds that is no
+    deadline (0, or less) is refused where the job can be stopped, and else passed over.
     """
     found = []
     active, before = spec.active_deadline_seconds or 0, spec.pre_running_deadline_seconds or 0
@@ -34,7 +37,7 @@ def deadlines(spec: RayJobSpec, started: float, *, running: bool) -> list[Deadli
     if before > 0 and not running:
         found.append(
             Deadline(
-                started + before,
+                attempt + before,
                 JobFailedReason.PRE_RUNNING_DEADLINE_EXCEEDED,
                 f"The Ray job did not get to run within preRunningDeadlineSeconds ({before} s)",
             )

@@ -7,6 +7,8 @@ from typing import Any
 from muster.api.rayjob import JobDeploymentStatus, JobFailedReason, JobStatus
 from muster.controllers.rayjob.look import Look
 
+RAY_CLUSTER_LOST = "RayClusterLost"
+"""`status.reason` of a job whose cluster went away under it."""
 NOT_RETRIED = (JobFailedReason.DEADLINE_EXCEEDED, JobFailedReason.STATUS_CHECK_TIMEOUT_EXCEEDED)
 """A deadline is the user's last word; a job that may still run somewhere must not be started a second time."""
 
@@ -14,7 +16,7 @@ NOT_RETRIED = (JobFailedReason.DEADLINE_EXCEEDED, JobFailedReason.STATUS_CHECK_T
 async def fail(look: Look, reason: str, message: str, **changes: Any) -> None:
     """The attempt has failed: to Retrying while attempts are left, else to Failed. One write."""
     failed = (look.status.failed or 0) + 1
-    again = failed <= (look.job.spec.backoff_limit or 0) and reason not in NOT_RETRIED
+    again = failed <= _backoff_limit(look) and reason not in NOT_RETRIED
     state = JobDeploymentStatus.RETRYING if again else JobDeploymentStatus.FAILED
     await look.write(
         **changes,
@@ -25,6 +27,17 @@ async def fail(look: Look, reason: str, message: str, **changes: Any) -> None:
         end_time=look.stamp(),
     )
     look.say("Warning", str(reason), f"Attempt {failed} failed: {message}", "Retry" if again else "Fail")
+
+
+def _backoff_limit(look: Look) -> int:
+    """How often the job is tried again; a number that the spec can't have counts as none."""
+    return 0 if look.problems_with("backoffLimit") else look.job.spec.backoff_limit or 0
+
+
+async def fail_without_cluster(look: Look) -> None:
+    """The cluster went away under the attempt."""
+    message = f"RayCluster {look.status.ray_cluster_name} was deleted while the job was on it"
+    await fail(look, RAY_CLUSTER_LOST, message, job_status=JobStatus.FAILED.value)
 
 
 async def complete(look: Look, **changes: Any) -> None:

@@ -11,10 +11,10 @@ from muster.api.rayjob import JobDeploymentStatus, JobStatus
 from muster.controllers.clock import seconds_of
 from muster.controllers.gang import release_pod_group
 from muster.controllers.rayjob import cluster as job_cluster
+from muster.controllers.rayjob.ending import RAY_CLUSTER_LOST
 from muster.controllers.rayjob.finalizer import drop_finalizer, holds_finalizer
 from muster.controllers.rayjob.gang import keep_gang
 from muster.controllers.rayjob.look import Look
-from muster.controllers.rayjob.running import RAY_CLUSTER_LOST
 from muster.controllers.rayjob.stopping import Stop, stop_ray_job
 from muster.controllers.rayjob.submitter import delete_submitter, find_submitter, submitter_of
 from muster.controllers.rayjob.teardown import delete_cluster

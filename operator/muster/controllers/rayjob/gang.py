@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
+
 from muster.api.raycluster import RayCluster
 from muster.api.rayjob import SubmissionMode
+from muster.controllers.children import NotOurs
 from muster.controllers.gang import ensure_pod_group, membership
 from muster.controllers.rayjob.look import Look
+from muster.kube.errors import Forbidden, Invalid
 from muster.ray.gang import ray_job_pod_group
 from muster.ray.submitter import submitter_template
 
@@ -23,6 +27,22 @@ async def keep_gang(look: Look, cluster: RayCluster | None = None, *, submitter_
         scheduler_name=look.context.options.scheduler_name,
     )
     await ensure_pod_group(look.context, look.job, manifest)
+
+
+async def keep_gang_in_passing(look: Look, cluster: RayCluster, *, submitter_to_come: bool) -> None:
+    """As `keep_gang`, for a job that has been begun: a bad edit of its spec changes nothing, a refusal is told."""
+    if not look.problems:
+        await in_passing(look, "gang", keep_gang(look, cluster, submitter_to_come=submitter_to_come))
+
+
+async def in_passing(look: Look, subject: str, work: Awaitable[None]) -> None:
+    """Do what serves the job; that it is refused is told, and keeps nobody from seeing how the job ends."""
+    try:
+        await work
+    except NotOurs as conflict:
+        look.say("Warning", "NameTaken", str(conflict), "Create", subject=conflict.name)
+    except (Invalid, Forbidden) as refusal:
+        look.say_refused(refusal, subject)
 
 
 def _submitter(look: Look) -> dict[str, object] | None:

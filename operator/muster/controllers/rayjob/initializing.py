@@ -7,8 +7,9 @@ made smaller, or its pods corrected, without losing its place in the queue.
 
 from __future__ import annotations
 
+from typing import Any
+
 from muster.api.rayjob import JobDeploymentStatus, JobFailedReason, SubmissionMode
-from muster.controllers.clock import seconds_of
 from muster.controllers.context import ObservedRayCluster
 from muster.controllers.gang import QUEUE_CLOSED, closed_queue, ensure_queue
 from muster.controllers.rayjob import cluster as job_cluster
@@ -25,13 +26,15 @@ from muster.kube.resource import QUEUES
 from muster.ray.authentication import token_env
 from muster.ray.gang import pod_group_name, queue_name
 
+_ASK_FOR_JOB = "The cluster is ready; submit a job to it, then set spec.jobId to the job's id"
+
 
 async def initialize(look: Look) -> Requeue | None:
-    """Bring gang and cluster about, then hand over to Running."""
+    """Bring gang and cluster about, then hand over to Running, or to Waiting."""
     if look.job.spec.suspend:
         await look.write(job_deployment_status=JobDeploymentStatus.SUSPENDING.value)
         return None
-    limits = deadlines(look.job.spec, seconds_of(look.status.start_time) or look.now, running=False)
+    limits = deadlines(look.job.spec, look.started, look.attempt_started, running=False)
     if limits and limits[0].at <= look.now:
         await fail(look, limits[0].reason, limits[0].message)
         return None
@@ -71,9 +74,12 @@ async def _queue_is_closed(look: Look) -> bool:
 
 
 async def _submit(look: Look, cluster: ObservedRayCluster) -> None:
-    """The cluster is ready: from here on a Ray job may run."""
+    """The cluster is ready: from here on a Ray job may run; an interactive user's is waited for."""
     model = job_cluster.model(look, cluster)
     address = look.context.dashboards.address(job_cluster.dashboard(look, model))
+    if look.job.spec.mode == SubmissionMode.INTERACTIVE or not look.status.job_id:
+        await _hand_over(look, cluster, address, JobDeploymentStatus.WAITING, _ASK_FOR_JOB, job_id=None)
+        return
     await hold_finalizer(look)
     if look.job.spec.mode == SubmissionMode.K8S_JOB:
         try:
@@ -82,10 +88,22 @@ async def _submit(look: Look, cluster: ObservedRayCluster) -> None:
             message = f"spec.submitterPodTemplate: the API server refuses the submitter's Job: {refusal.message}"
             await fail(look, JobFailedReason.SUBMISSION_FAILED, message)
             return
+    await _hand_over(look, cluster, address, JobDeploymentStatus.RUNNING)
+
+
+async def _hand_over(
+    look: Look,
+    cluster: ObservedRayCluster,
+    address: str,
+    state: JobDeploymentStatus,
+    message: str | None = None,
+    **changes: Any,
+) -> None:
     await look.write(
-        job_deployment_status=JobDeploymentStatus.RUNNING.value,
+        job_deployment_status=state.value,
         dashboard_url=address,
         ray_cluster_status=job_cluster.status_copy(cluster),
         reason=None,
-        message=None,
+        message=message,
+        **changes,
     )

@@ -7,7 +7,7 @@ from typing import Any
 
 from muster.api.errors import FieldProblem
 from muster.api.rayjob import JobDeploymentStatus, JobStatus, RayJob, RayJobStatus
-from muster.controllers.clock import timestamp
+from muster.controllers.clock import seconds_of, timestamp
 from muster.controllers.context import Context
 from muster.controllers.excerpt import excerpt
 from muster.controllers.primary import Raw, write_status
@@ -56,6 +56,16 @@ class Look:
         """Unix seconds."""
         return self.context.clock.now()
 
+    @property
+    def started(self) -> float:
+        """When the job began, its first attempt if there were several (Unix seconds)."""
+        return seconds_of(self.status.start_time) or self.now
+
+    @property
+    def attempt_started(self) -> float:
+        """When this attempt began: the job itself, or the end of the attempt before, to its last pod."""
+        return max(self.started, seconds_of(self.status.end_time) or 0.0)
+
     async def write(self, **changes: Any) -> None:
         """Store these fields of the status (snake_case; None removes one); nothing is sent when they are so already.
 
@@ -88,7 +98,7 @@ class Look:
     ) -> None:
         """Record an event about the job; without a `change` a fact is told once for each attempt and generation."""
         if change is None:
-            change = f"{self.job.metadata.generation} {self.status.start_time or ''}"
+            change = f"{self.job.metadata.generation} {self.status.start_time or ''} {self.status.failed or 0}"
         self.context.say(self.job, kind, reason, message, action, change=change, subject=subject)
 
     def say_refused(self, refusal: ApiError, subject: str = "") -> str:

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from muster.api.rayjob import JobDeploymentStatus
+from muster.api.rayjob import JobDeploymentStatus, SubmissionMode
 from muster.controllers.rayjob.look import Look
 from muster.controllers.runner import Requeue
 from muster.ray import names
 
 
 async def begin(look: Look) -> Requeue | None:
-    """Go to Initializing with a job id and a cluster name; a job that is born suspended takes no names yet."""
+    """Go to Initializing with a job id and a cluster name; a job that is born suspended takes no names yet.
+
+    A start that is stored already is the first attempt's, and the job's.
+    """
     spec, name = look.job.spec, look.job.metadata.name
     if spec.suspend:
         await look.write(job_deployment_status=JobDeploymentStatus.SUSPENDED.value, reason=None, message=None)
         return None
+    interactive = spec.mode == SubmissionMode.INTERACTIVE
     await look.write(
         job_deployment_status=JobDeploymentStatus.INITIALIZING.value,
-        job_id=spec.job_id or names.generated(name, names.random_suffix(look.context.random)),
+        # Interactive users make a job of their own, and say later which it is.
+        job_id=None if interactive else spec.job_id or names.generated(name, names.random_suffix(look.context.random)),
         ray_cluster_name=names.generated(name, names.random_suffix(look.context.random)),
-        start_time=look.stamp(),
-        end_time=None,
+        start_time=look.status.start_time or look.stamp(),
         reason=None,
         message=None,
     )

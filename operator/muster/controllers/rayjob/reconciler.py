@@ -17,6 +17,7 @@ from muster.controllers.primary import being_deleted, managed_elsewhere, read, s
 from muster.controllers.rayjob.finalizer import let_go
 from muster.controllers.rayjob.finished import clean_up
 from muster.controllers.rayjob.initializing import initialize
+from muster.controllers.rayjob.interactive import await_job_id
 from muster.controllers.rayjob.look import Look
 from muster.controllers.rayjob.new import begin
 from muster.controllers.rayjob.running import follow
@@ -30,6 +31,7 @@ from muster.ray.validation.templates import ray_job_templates
 _STEPS: Mapping[str, Callable[[Look], Awaitable[Requeue | None]]] = {
     State.NEW: begin,
     State.INITIALIZING: initialize,
+    State.WAITING: await_job_id,
     State.RUNNING: follow,
     State.COMPLETE: clean_up,
     State.FAILED: clean_up,

@@ -9,30 +9,24 @@ fields were not there; a job that Ray has not got yet is handed over when they h
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
-
 from muster.api.raycluster import RayCluster
 from muster.api.rayjob import JobDeploymentStatus, JobFailedReason, JobStatus, SubmissionMode
-from muster.controllers.children import NotOurs
 from muster.controllers.clock import seconds_of
 from muster.controllers.context import ObservedRayCluster
 from muster.controllers.primary import in_words
 from muster.controllers.rayjob import cluster as job_cluster
 from muster.controllers.rayjob.deadlines import deadlines
-from muster.controllers.rayjob.ending import complete, fail
-from muster.controllers.rayjob.gang import keep_gang
+from muster.controllers.rayjob.ending import complete, fail, fail_without_cluster
+from muster.controllers.rayjob.gang import in_passing, keep_gang_in_passing
 from muster.controllers.rayjob.head_service import ensure_head_service
 from muster.controllers.rayjob.look import Look
 from muster.controllers.rayjob.submitter import Submitter, ensure_submitter, observe
 from muster.controllers.rayjob.verdict import Complete, Decision, Fail, Missing, Sight, Silent, Stay, Submit, judge
 from muster.controllers.runner import Requeue
-from muster.kube.errors import Forbidden, Invalid
 from muster.ray.job_info import JobInfo
 from muster.ray.jobs_api import JobNotFound, RayApiError, RayJobsClient, SubmissionRefused
 from muster.ray.submitter import submission
 
-RAY_CLUSTER_LOST = "RayClusterLost"
-"""`status.reason` of a job whose cluster went away while it ran."""
 _HANDED_OVER = (
     "submissionMode",
     "entrypoint",
@@ -51,23 +45,25 @@ async def follow(look: Look) -> Requeue | None:
     if look.job.spec.suspend and not look.problems_with("suspend"):
         await look.write(job_deployment_status=JobDeploymentStatus.SUSPENDING.value)
         return None
-    limits = deadlines(look.job.spec, seconds_of(look.status.start_time) or look.now, running=True)
+    limits = deadlines(look.job.spec, look.started, look.attempt_started, running=True)
     if limits and limits[0].at <= look.now:
         await fail(look, limits[0].reason, limits[0].message)
         return None
     cluster = await job_cluster.find(look)
-    if cluster is None or _goes_away(look, cluster):
-        message = f"RayCluster {look.status.ray_cluster_name} was deleted while the job ran on it"
-        await fail(look, RAY_CLUSTER_LOST, message, job_status=JobStatus.FAILED.value)
+    if cluster is None or not job_cluster.stays(look, cluster):
+        await fail_without_cluster(look)
         return None
+    await _follow_other_job(look)
     await _look_after(look, cluster)
     next_deadline = [limits[0].at - look.now] if limits else []
     return Requeue(min([look.context.options.poll_interval, *next_deadline]))
 
 
-def _goes_away(look: Look, cluster: ObservedRayCluster) -> bool:
-    """Whether the cluster is on its way out, or another one by the old name."""
-    return not job_cluster.is_the_jobs(look, cluster) or cluster.metadata.deletion_timestamp is not None
+async def _follow_other_job(look: Look) -> None:
+    """Interactive users may correct the job's id as long as Ray knows no job of the one that they gave."""
+    wanted = look.job.spec.job_id
+    if look.job.spec.mode == SubmissionMode.INTERACTIVE and wanted and look.ray_status is JobStatus.NEW:
+        await look.write(job_id=wanted)
 
 
 async def _look_after(look: Look, cluster: ObservedRayCluster) -> None:
@@ -102,19 +98,8 @@ async def _carry_out(look: Look, cluster: ObservedRayCluster, decision: Decision
 
 async def _keep_up(look: Look, cluster: RayCluster, submitter: Submitter) -> None:
     """Keep gang and service as they should be. A bad edit of the spec changes nothing that has been begun."""
-    if not look.problems:
-        await _in_passing(look, "gang", keep_gang(look, cluster, submitter_to_come=not submitter.ended))
-    await _in_passing(look, "head service", ensure_head_service(look, cluster))
-
-
-async def _in_passing(look: Look, subject: str, work: Awaitable[None]) -> None:
-    """Do what serves the job; that it is refused is told, and keeps nobody from seeing how the job ends."""
-    try:
-        await work
-    except NotOurs as conflict:
-        look.say("Warning", "NameTaken", str(conflict), "Create", subject=conflict.name)
-    except (Invalid, Forbidden) as refusal:
-        look.say_refused(refusal, subject)
+    await keep_gang_in_passing(look, cluster, submitter_to_come=not submitter.ended)
+    await in_passing(look, "head service", ensure_head_service(look, cluster))
 
 
 async def _ask(look: Look, ray: RayJobsClient) -> JobInfo | Missing | Silent:

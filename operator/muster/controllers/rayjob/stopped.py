@@ -22,6 +22,8 @@ FORGOTTEN: dict[str, Any] = {
     "job_status_check_failure_start_time": None,
 }
 """What an attempt leaves in the status, and the next one must not find there."""
+NOT_ACTIVE: dict[str, Any] = {"start_time": None, "end_time": None}
+"""A job that has been resumed, or corrected, has all its time again, as a Kubernetes Job has."""
 
 
 async def suspend(look: Look) -> Requeue | None:
@@ -36,15 +38,18 @@ async def suspend(look: Look) -> Requeue | None:
 async def resume(look: Look) -> Requeue | None:
     """Begin anew as soon as the spec allows it."""
     if not look.job.spec.suspend:
-        await look.write(job_deployment_status=None)
+        await look.write(**NOT_ACTIVE, job_deployment_status=None)
     return None
 
 
 async def retry(look: Look) -> Requeue | None:
-    """Take the attempt down, then begin another; its failure stays readable until then."""
+    """Take the attempt down, then begin another; its failure stays readable until then.
+
+    `endTime` becomes the time at which its last pod was gone: from then on the next attempt counts.
+    """
     progress = await tear_down(look)
     if progress.done:
-        await look.write(**FORGOTTEN, job_deployment_status=None, reason=None, message=None)
+        await look.write(**FORGOTTEN, job_deployment_status=None, reason=None, message=None, end_time=look.stamp())
     return progress.requeue
 
 
@@ -71,5 +76,5 @@ async def recover(look: Look) -> Requeue | None:
         progress = await tear_down(look)
         if not progress.done:
             return progress.requeue
-    await look.write(**FORGOTTEN, job_deployment_status=None, reason=None, message=None)
+    await look.write(**FORGOTTEN, **NOT_ACTIVE, job_deployment_status=None, reason=None, message=None)
     return None

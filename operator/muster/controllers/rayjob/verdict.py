@@ -128,6 +128,9 @@ def _missing(sight: Sight) -> Decision:
             f"Ray does not know job {sight.job_id} any more: the head was restarted or replaced while the job was "
             f"{sight.recorded.value}. It is not run again unasked; set backoffLimit to have lost jobs retried"
         )
+    if sight.mode == SubmissionMode.INTERACTIVE:
+        text = f"Ray knows no job {sight.job_id} yet; submit it under this id, or correct spec.jobId"
+        return Stay({"message": text, "job_status_check_failure_start_time": None})
     if sight.mode != SubmissionMode.K8S_JOB or sight.submitter.state is SubmitterState.ABSENT:
         return Submit()
     if sight.submitter.state is SubmitterState.FAILED:

@@ -13,7 +13,7 @@ from muster.ray.validation.view import ClusterView, Problems, Template
 
 JobRule = Callable[[RayJob], Problems]
 
-_SUPPORTED_MODES = (SubmissionMode.K8S_JOB, SubmissionMode.HTTP)
+_SUPPORTED_MODES = (SubmissionMode.K8S_JOB, SubmissionMode.HTTP, SubmissionMode.INTERACTIVE)
 _SUBMITTER_RESTARTS = (None, "", "Never", "OnFailure")
 
 
@@ -36,7 +36,7 @@ def submission_mode(job: RayJob) -> Problems:
     """The mode is one that exists, and that this version has."""
     if job.spec.mode in _SUPPORTED_MODES:
         return
-    allowed = " or ".join(_SUPPORTED_MODES)
+    allowed = f"{', '.join(_SUPPORTED_MODES[:-1])} or {_SUPPORTED_MODES[-1]}"
     if job.spec.mode in set(SubmissionMode):
         text = f"{job.spec.mode} is not supported yet by this version of Muster; use {allowed}"
     else:
@@ -95,6 +95,9 @@ def backoff_limits(job: RayJob) -> Problems:
     ):
         if limit is not None and limit < 0:
             yield FieldProblem(f"spec.{field}", f"must not be negative, got {limit}")
+    if job.spec.mode == SubmissionMode.INTERACTIVE and (job.spec.backoff_limit or 0) > 0:
+        text = "can't be combined with InteractiveMode: nobody else can submit the job again; leave it out"
+        yield FieldProblem("spec.backoffLimit", text)
 
 
 def submitter_template(job: RayJob) -> Problems:
