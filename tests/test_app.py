@@ -14,13 +14,14 @@ import pytest
 import yaml
 from aiohttp import web
 
-from muster.app import Component, Operator, Options, own_image
+from muster.app import Component, Operator, Options, own_image, until_one_ends
 from muster.kube.client import ApiClient
 from muster.kube.config import Connection
 from muster.kube.resource import PODS
 
 BASE = Path(__file__).parents[1] / "manifests" / "base"
-BOTH = frozenset(Component)
+BOTH = frozenset({Component.CONTROLLERS, Component.SCHEDULER})
+LEASES = {Component.CONTROLLERS: "muster-controllers", Component.SCHEDULER: "muster-scheduler"}
 
 _DEEP = """
 import json, sys, msgspec
@@ -125,14 +126,14 @@ async def running(*operators: Operator) -> AsyncIterator[None]:
 async def test_components_that_run_apart_do_not_wait_for_each_other() -> None:
     leases = LeaseServer()
     async with serving(leases) as connection, ApiClient(connection) as client:
-        apart = [NotingOperator(client, connection, one.value, frozenset({one})) for one in Component]
+        apart = [NotingOperator(client, connection, one.value, frozenset({one})) for one in BOTH]
         async with running(*apart):
             for operator in apart:
                 await asyncio.wait_for(operator.works.wait(), 10)
-            assert leases.holders() == {one.lease: one.value for one in Component}
+            assert leases.holders() == {LEASES[one]: one.value for one in BOTH}
 
 
-@pytest.mark.parametrize("component", Component)
+@pytest.mark.parametrize("component", sorted(BOTH))
 async def test_a_component_works_in_one_process_at_a_time_whatever_else_that_runs(component: Component) -> None:
     leases = LeaseServer()
     async with serving(leases) as connection, ApiClient(connection) as client:
@@ -143,7 +144,7 @@ async def test_a_component_works_in_one_process_at_a_time_whatever_else_that_run
             async with running(second):
                 with pytest.raises(TimeoutError):
                     await asyncio.wait_for(second.works.wait(), 0.5)
-        assert leases.holders()[component.lease] == ""
+        assert leases.holders()[LEASES[component]] == ""
 
 
 async def test_requests_without_an_answer_do_not_keep_a_lease_waiting() -> None:
@@ -159,5 +160,42 @@ async def test_requests_without_an_answer_do_not_keep_a_lease_waiting() -> None:
 
 def test_the_role_allows_the_leases_that_are_used() -> None:
     role, _ = yaml.safe_load_all((BASE / "role.yaml").read_text())
-    named = [rule["resourceNames"] for rule in role["rules"] if "resourceNames" in rule]
-    assert named == [sorted(one.lease for one in Component)]
+    named = [
+        rule["resourceNames"] for rule in role["rules"] if rule["resources"] == ["leases"] and "resourceNames" in rule
+    ]
+    assert named == [sorted(one.lease for one in Component if one.lease)] == [sorted(LEASES.values())]
+
+
+async def test_what_needs_no_lease_does_not_wait_for_one() -> None:
+    works = asyncio.Event()
+
+    async def admit() -> None:
+        works.set()
+        await asyncio.Event().wait()
+
+    async def compete() -> None:
+        await asyncio.Event().wait()
+
+    task = asyncio.create_task(until_one_ends(compete, admit))
+    await asyncio.wait_for(works.wait(), 10)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+async def test_when_one_part_ends_the_others_are_stopped_and_its_error_is_the_error() -> None:
+    stopped = asyncio.Event()
+
+    async def fail() -> None:
+        await asyncio.sleep(0)
+        raise ValueError("this one")
+
+    async def go_on() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            stopped.set()
+
+    with pytest.raises(ValueError, match="this one"):
+        await until_one_ends(go_on, fail)
+    assert stopped.is_set()

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from muster import __version__
+from muster.admission.admission import Admission, AdmissionOptions
 from muster.controllers.controllers import ControllerInformers, ControllerOptions, Controllers, ObservedRayCluster
 from muster.engine.clock import SystemClock
 from muster.engine.configuration_source import ConfigurationSource, FileConfiguration, FixedConfiguration
@@ -80,11 +81,12 @@ class Component(StrEnum):
 
     CONTROLLERS = "controllers"
     SCHEDULER = "scheduler"
+    ADMISSION = "admission"
 
     @property
-    def lease(self) -> str:
-        """The Lease whose holder works as this component; a process of several holds several."""
-        return f"muster-{self}"
+    def lease(self) -> str | None:
+        """The Lease whose holder works as this component; a process of several holds several. None: all work."""
+        return None if self is Component.ADMISSION else f"muster-{self}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +109,9 @@ class Options:
     create_queues: bool = True
     gate: bool = True
     watch_namespaces: tuple[str, ...] = ()
+    admission_port: int = 9443
+    admission_hosts: tuple[str, ...] = ()
+    admission_certificates: Path | None = None
 
 
 async def operate(options: Options) -> int:
@@ -163,7 +168,13 @@ class Operator:
         return not self._leads or all(informer.has_synced for informer in self._informers)
 
     async def run(self) -> None:
-        """Work, and while the Leases are held only, if they are wanted; returns (or raises) when the work ends."""
+        """Work until a part ends: what has a Lease while that is held, if Leases are wanted, admission always."""
+        works = [self._compete] if any(one.lease for one in self._options.components) else []
+        if Component.ADMISSION in self._options.components:
+            works.append(self._admission().run)
+        await until_one_ends(*works)
+
+    async def _compete(self) -> None:
         if not self._options.leader_election:
             await self._lead()
             return
@@ -171,8 +182,8 @@ class Operator:
         async with ApiClient(self._connection, user_agent=f"muster/{__version__}") as client:
             identity, work = self._identity(), self._lead
             # Always in the same order, so that no two processes each hold what the other waits for.
-            for component in sorted(self._options.components):
-                elector = LeaderElector(client, self._options.namespace, component.lease, identity)
+            for lease in sorted(one.lease for one in self._options.components if one.lease):
+                elector = LeaderElector(client, self._options.namespace, lease, identity)
                 work = partial(elector.run, work)
             await work()
 
@@ -269,6 +280,15 @@ class Operator:
         options = controller_options(self._options, image)
         return Controllers(self._client, informers, self._recorder, options, connection=self._connection)
 
+    def _admission(self) -> Admission:
+        options = AdmissionOptions(
+            port=self._options.admission_port,
+            hosts=self._options.admission_hosts or (f"muster-admission.{self._options.namespace}.svc",),
+            namespace=self._options.namespace,
+            certificates=self._options.admission_certificates,
+        )
+        return Admission(self._connection, options)
+
     async def _own_pod(self) -> OwnPod | None:
         if self._options.pod_name is None:
             return None
@@ -276,6 +296,19 @@ class Operator:
         meta = pod["metadata"]
         reference = ObjectReference("v1", "Pod", meta["namespace"], meta["name"], meta["uid"])
         return OwnPod(own_image(pod), reference)
+
+
+async def until_one_ends(*works: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """Do all of it at once; when one ends the others are stopped, and how it ended is how this ends."""
+    tasks = [asyncio.create_task(work()) for work in works]
+    try:
+        ended, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    for task in ended:
+        task.result()
 
 
 def controller_options(options: Options, submitter_image: str) -> ControllerOptions:

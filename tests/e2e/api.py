@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from kubernetes import config, dynamic
-from kubernetes.dynamic.exceptions import ConflictError, NotFoundError
+from kubernetes.dynamic.exceptions import ConflictError, NotFoundError, UnprocessibleEntityError
 
 T = TypeVar("T")
 Manifest = dict[str, Any]
@@ -34,6 +34,14 @@ class Api:
             self.resource(document["kind"], document["apiVersion"]).server_side_apply(
                 body=document, namespace=namespace, field_manager=FIELD_MANAGER, force_conflicts=True
             )
+
+    def refusal(self, document: Manifest) -> str | None:
+        """Applies one object; the API server's words where it is refused, None where it is stored."""
+        try:
+            self.apply([document])
+        except UnprocessibleEntityError as error:
+            return str(error.body)
+        return None
 
     def get(self, kind: str, name: str, namespace: str | None = None) -> Manifest | None:
         """One object, or None where there is none."""

@@ -16,6 +16,18 @@ pytestmark = pytest.mark.node
 PRINT = "python -c \"print('fine')\""
 
 
+def test_what_cannot_work_is_refused_when_it_is_applied(api: Api, target: Target, namespace: str) -> None:
+    job = ray_job("odd", namespace, ray_image=target.ray_image, entrypoint=PRINT, submissionMode="CarrierPigeon")
+
+    def refused() -> str | None:
+        words = api.refusal(job)
+        if words is None:  # the webhook has not begun to answer: that counts as yes
+            api.delete("RayJob", "odd", namespace)
+        return words
+
+    assert "spec.submissionMode: " in wait_until(refused, "the webhook refuses", within=60)
+
+
 @pytest.mark.parametrize(
     ("field", "bad", "good"),
     [
@@ -27,7 +39,9 @@ def test_a_refused_field_is_named_and_nothing_is_made_until_it_is_corrected(
     api: Api, target: Target, namespace: str, field: str, bad: dict[str, Any], good: dict[str, Any]
 ) -> None:
     job = ray_job("odd", namespace, ray_image=target.ray_image, entrypoint=PRINT, **bad)
-    api.apply([job])
+    # As if it had been stored while the webhook was away.
+    api.merge_patch("Namespace", namespace, None, {"metadata": {"labels": {"muster.dev/admission": "ignore"}}})
+    wait_until(lambda: api.refusal(job) is None, "the API server has heard that the namespace is exempt", within=30)
 
     wait_for_event(api, "RayJob", "odd", namespace, text=field)
     for kind in ("RayCluster", "PodGroup", "Pod", "Job"):

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 import yaml
 
 from muster.kube.errors import ApiError, error_from_answer
-from muster.kube.resource import RAYJOBS, Resource
+from muster.kube.resource import LEASES, RAYJOBS, Resource
 from tests.cluster.api_access import wait_until
 from tests.cluster.control_plane import ControlPlane
 
@@ -21,20 +21,32 @@ MANIFESTS: Final = Path(__file__).parents[2] / "manifests" / "base"
 ACCOUNT: Final = "system:serviceaccount:muster-system:muster"
 """The user name by which the API server knows the service account; a certificate may carry it too."""
 
+NAMESPACE: Final = "muster-system"
 _RBAC: Final = "/apis/rbac.authorization.k8s.io/v1"
 
 
 def account_of_muster(plane: ControlPlane) -> Path:
-    """Put the shipped ClusterRole into force; return a kubeconfig of the account that it is bound to."""
-    for document in yaml.safe_load_all((MANIFESTS / "cluster-role.yaml").read_text()):
+    """Put the shipped ClusterRole and Role into force; return a kubeconfig of the account that they are bound to."""
+    plane.api.apply(
+        f"/api/v1/namespaces/{NAMESPACE}", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
+    )
+    for document in _documents("cluster-role.yaml"):
         plane.api.apply(f"{_RBAC}/{document['kind'].lower()}s/{document['metadata']['name']}", document)
+    for document in _documents("role.yaml"):
+        place = f"{_RBAC}/namespaces/{NAMESPACE}/{document['kind'].lower()}s"
+        plane.api.apply(f"{place}/{document['metadata']['name']}", document)
     wait_until(lambda: may(plane, "list", RAYJOBS), "the ClusterRole is in force", 20.0)
+    wait_until(lambda: may(plane, "create", LEASES, NAMESPACE), "the Role is in force", 20.0)
     return plane.kubeconfig_for(ACCOUNT)
 
 
-def may(plane: ControlPlane, verb: str, resource: Resource) -> bool:
-    """Whether the account may do this in all namespaces."""
-    attributes = {"group": resource.group, "resource": resource.plural, "verb": verb}
+def _documents(name: str) -> list[dict[str, Any]]:
+    return list(yaml.safe_load_all((MANIFESTS / name).read_text()))
+
+
+def may(plane: ControlPlane, verb: str, resource: Resource, namespace: str = "") -> bool:
+    """Whether the account may do this in a namespace, or in all."""
+    attributes = {"group": resource.group, "resource": resource.plural, "verb": verb, "namespace": namespace}
     review = {
         "apiVersion": "authorization.k8s.io/v1",
         "kind": "SubjectAccessReview",

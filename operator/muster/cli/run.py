@@ -23,8 +23,8 @@ class LogLevel(StrEnum):
 
 def run(
     components: Annotated[
-        str, typer.Option(help="What runs in this process: controllers, scheduler, or both with a comma.")
-    ] = "controllers,scheduler",
+        str, typer.Option(help="What runs in this process: controllers, scheduler, admission, with commas.")
+    ] = "controllers,scheduler,admission",
     kubeconfig: Annotated[
         Path | None, typer.Option(help="A kubeconfig file; without one the pod's own service account is used.")
     ] = None,
@@ -67,6 +67,23 @@ def run(
     ] = True,
     cluster_domain: Annotated[str, typer.Option(help="The cluster's DNS domain.")] = "cluster.local",
     health_port: Annotated[int, typer.Option(help="Port of /healthz and /readyz; 0 for none.")] = 8082,
+    admission_port: Annotated[
+        int, typer.Option(help="Port of the webhook that judges RayClusters and RayJobs as they are applied.")
+    ] = 9443,
+    admission_host: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A name by which the API server calls the webhook, for its certificate; repeatable. "
+            "[muster-admission.NAMESPACE.svc]"
+        ),
+    ] = None,
+    admission_certificates: Annotated[
+        Path | None,
+        typer.Option(
+            help="A folder with tls.crt and tls.key for the webhook that somebody else renews (cert-manager), and who "
+            "also tells the API server what to trust; without it Muster does both."
+        ),
+    ] = None,
     gang_repair_timeout: Annotated[
         float,
         typer.Option(
@@ -87,7 +104,7 @@ def run(
     ] = 600.0,
     log_level: Annotated[LogLevel, typer.Option(help="How much to log.")] = LogLevel.INFO,
 ) -> None:
-    """Run the operator: reconcile RayJobs and RayClusters and schedule their gangs."""
+    """Run the operator: reconcile RayJobs and RayClusters, schedule their gangs, and judge them at admission."""
     import asyncio
     import logging
 
@@ -99,7 +116,7 @@ def run(
         raise typer.BadParameter(f"{error}; known are {', '.join(Component)}", param_hint="--components") from error
     if not chosen:
         raise typer.BadParameter("name at least one component", param_hint="--components")
-    if gate is None and chosen == {Component.CONTROLLERS}:
+    if gate is None and Component.CONTROLLERS in chosen and Component.SCHEDULER not in chosen:
         message = "say --gate where Muster's scheduler runs in another process, --no-gate under another scheduler"
         raise typer.BadParameter(message, param_hint="--gate/--no-gate")
     for name in watch_namespace or ():
@@ -125,5 +142,8 @@ def run(
         create_queues=create_queues,
         gate=gate is not False,
         watch_namespaces=tuple(watch_namespace or ()),
+        admission_port=admission_port,
+        admission_hosts=tuple(admission_host or ()),
+        admission_certificates=admission_certificates,
     )
     raise typer.Exit(asyncio.run(operate(options)))

@@ -1,0 +1,88 @@
+"""Whether a RayCluster or RayJob may be stored: the rules of the controllers, asked before there is anything to undo.
+
+An update is judged by what it changes. A fault that the stored object has already does not hold up a change of
+something else (the Ray autoscaler patches replicas, a finalizer is taken away): it is told as a warning. An object that
+is being deleted, and one that another controller looks after, is none of our business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+from muster.api.errors import FieldProblem, MalformedResource
+from muster.api.raycluster import RayCluster
+from muster.api.rayjob import RayJob
+from muster.controllers.primary import being_deleted, managed_elsewhere
+from muster.controllers.template_judge import TemplateJudge
+from muster.kube.errors import ApiError
+from muster.kube.resource import RAYCLUSTERS, RAYJOBS, Resource
+from muster.ray.validation import validate_ray_cluster, validate_ray_job
+from muster.ray.validation.templates import WrittenTemplate, ray_cluster_templates, ray_job_templates
+
+M = TypeVar("M", RayCluster, RayJob)
+
+_JUDGED_METADATA: Final = ("name", "labels", "annotations")
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """`refusals` keep the object from being stored; `warnings` are told to whoever stores it."""
+
+    refusals: tuple[FieldProblem, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+class Judge:
+    """Judges objects as the controllers would. `templates` asks the API server about pod templates."""
+
+    def __init__(self, templates: TemplateJudge) -> None:
+        self._templates = templates
+        self._rules: Mapping[Resource, Callable[[dict[str, Any]], tuple[list[FieldProblem], list[WrittenTemplate]]]] = {
+            RAYCLUSTERS: _rules(RayCluster, validate_ray_cluster, ray_cluster_templates),
+            RAYJOBS: _rules(RayJob, validate_ray_job, ray_job_templates),
+        }
+
+    async def judge(self, resource: Resource, new: dict[str, Any], old: dict[str, Any] | None = None) -> Judgement:
+        """Judge `new`, which replaces `old` (None: it is created)."""
+        if being_deleted(new) or managed_elsewhere(new) or (old is not None and _same(new, old)):
+            return Judgement()
+        problems, unanswered = await self._problems(resource, new)
+        if not problems or old is None:
+            return Judgement(tuple(problems), unanswered)
+        before, _ = await self._problems(resource, old)
+        added = tuple(problem for problem in problems if problem not in before)
+        stays = tuple(f"{problem} (it was so before this change)" for problem in problems if problem in before)
+        return Judgement(added, unanswered + stays)
+
+    async def _problems(self, resource: Resource, raw: dict[str, Any]) -> tuple[list[FieldProblem], tuple[str, ...]]:
+        """What is wrong with the object, and what could not be found out."""
+        problems, templates = self._rules[resource](raw)
+        if problems:
+            return problems, ()
+        try:
+            return await self._templates.problems(raw["metadata"]["namespace"], templates), ()
+        except ApiError as error:
+            return [], (f"the pod templates could not be tried out now; they are later: {error}",)
+
+
+def _rules(
+    model: type[M],
+    validate: Callable[[M], list[FieldProblem]],
+    templates: Callable[[M], list[WrittenTemplate]],
+) -> Callable[[dict[str, Any]], tuple[list[FieldProblem], list[WrittenTemplate]]]:
+    def apply(raw: dict[str, Any]) -> tuple[list[FieldProblem], list[WrittenTemplate]]:
+        try:
+            typed = model.parse(raw)
+        except MalformedResource as malformed:
+            return malformed.problems, []
+        return validate(typed), templates(typed)
+
+    return apply
+
+
+def _same(new: Mapping[str, Any], old: Mapping[str, Any]) -> bool:
+    """Whether a change touches nothing that a rule reads."""
+    before, after = old["metadata"], new["metadata"]
+    return new.get("spec") == old.get("spec") and all(before.get(key) == after.get(key) for key in _JUDGED_METADATA)
