@@ -123,8 +123,9 @@ def run(
         if not _NAMESPACE.fullmatch(name):
             raise typer.BadParameter(f'"{name}" can\'t name a namespace', param_hint="--watch-namespace")
     logging.basicConfig(level=log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    # httpx tells of every request at INFO.
-    logging.getLogger("httpx").setLevel(max(logging.WARNING, logging.getLogger().level))
+    # They tell of every request at INFO.
+    for library in ("httpx", "aiohttp.access"):
+        logging.getLogger(library).setLevel(max(logging.WARNING, logging.getLogger().level))
     options = Options(
         components=chosen,
         kubeconfig=kubeconfig,
