@@ -369,3 +369,23 @@ def test_a_gang_that_may_take_too_little_back_is_asked_again_when_its_queue_uses
     cluster.delete("runs")
     # There is room for none of the gang yet, but it may take more now than it uses less.
     assert len(cluster.cycle().evictions) == 3
+
+
+@pytest.mark.parametrize("actions", ["allocate, preempt", "preempt, allocate"])
+def test_who_follows_one_that_found_room_and_could_evict_nobody_is_asked_again_too(actions: str) -> None:
+    cluster = Cluster.of(
+        PriorityClassSpec("high", 10),
+        nodes("n", 1, cpu=2),
+        nodes("m", 1, cpu=2),
+        pod("other", node="n-0", cpu=2, ours=False),
+        [pod_group("low", 2), *(pod(f"low-{index}", "low", node="m-0") for index in range(2))],
+        *(gang(name, 1, 2, priority_class="high") for name in ("first", "second")),
+        configuration=configuration(actions, ["priority", "gang"], ["predicates"]),
+    )
+    cluster.run()
+    assert parked(cluster) == {"first", "second"}
+    cluster.delete("other")
+    assert bindings(cluster.run()[0]) == {"first-w-0": "n-0"}
+    assert parked(cluster) == {"second"}
+    cluster.cache.remove_pod_group("default/low")
+    assert len(cluster.cycle().evictions) == 2

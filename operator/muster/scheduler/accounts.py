@@ -189,18 +189,21 @@ class Accounts:
 
     def free(self, task: TaskInfo) -> None:
         """Note that what the task holds is, or is about to be, free for others."""
-        node = self.nodes.get(task.node) if task.node is not None else None
-        if node is not None and node.spec is not None:
-            self.relief.nodes[node.name] = node
+        self.relief.add_place(task, self.nodes.get(task.node) if task.node is not None else None)
+
+    def keep_room(self, task: TaskInfo, node: str) -> None:
+        """From now on room on the node is kept for the task, which has been promised it."""
+        if task.nominated == node:
+            return
+        self.give_room_up(task)
+        task.nominated = node
         self.note_company(task)
-        if task.shape.devices is not None:
-            self.relief.devices = True
-        if task.job is not None:
-            self.relief.queues.update(task.job.queue.lineage)
-        self.relief.cluster = True
-        self.relief.storage = self.relief.storage or bool(task.spec.scheduling.claims)
-        # A node may need fewer victims now, and a queue that uses less may take more.
-        self.relief.victims = True
+
+    def give_room_up(self, task: TaskInfo) -> None:
+        """No room is kept for the task any more: whoever could use it is asked again."""
+        name, task.nominated = task.nominated, None
+        if name is not None:
+            self.relief.add_place(task, self.nodes.get(name))
 
     def _on_storage_changed(self) -> None:
         self.relief.storage = True

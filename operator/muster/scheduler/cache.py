@@ -102,7 +102,7 @@ class SchedulerCache(PodGroups):
         status, node = self._place_of(spec)
         if old is not None:
             status, node = what_stands(old, task, status, node)
-            task.nominated = old.nominated if status is TaskStatus.PENDING else None
+            self._keep_room_of(old, task, status, node)
             task.spoils = old.spoils
             task.delegated_at = old.delegated_at
             self.undelegate(old)
@@ -141,6 +141,19 @@ class SchedulerCache(PodGroups):
             return status, node
         return TaskStatus.BINDING, chosen
 
+    def _keep_room_of(self, old: TaskInfo, new: TaskInfo, status: TaskStatus, node: str | None) -> None:
+        """Room that was promised to a pod is kept as long as it waits. Whoever minds what it is, is asked again."""
+        kept = old.nominated
+        if kept is None:
+            return
+        if status is TaskStatus.PENDING and new.shape is old.shape:
+            new.nominated = kept
+            return
+        if node != kept:
+            self.give_room_up(old)
+        if status is TaskStatus.PENDING:
+            self.keep_room(new, kept)
+
     def _await_default_scheduler(self, task: TaskInfo) -> None:
         """Keep count of how long a pod that was delegated, by whomever, has been waiting for its binding."""
         delegation = task.spec.delegation
@@ -169,6 +182,7 @@ class SchedulerCache(PodGroups):
             return
         self.leaving.forget(uid)
         self.asked.pop(uid, None)
+        self.give_room_up(task)
         self._detach(task)
         self._count_claims(task, None)
         self.undelegate(task)

@@ -36,6 +36,7 @@ def drop(cache: Accounts, job: JobInfo, role: str) -> None:
     """A placeholder is needed no more: its room is for others."""
     placeholder = job.placeholders[role]
     vacate(cache, placeholder)
+    cache.give_room_up(placeholder)
     job.account(placeholder, -1)
     del job.placeholders[role]
     job.shape_key = None

@@ -210,7 +210,7 @@ def _park(session: Session) -> None:
     """Leave refused gangs alone until something that could help happens."""
     cache = session.cache
     cache.reserving = {
-        key: session.kept.of(job) for key, job in session.reserving.items() if key not in cache.nominated
+        key: session.kept.hand_over(job) for key, job in session.reserving.items() if key not in cache.nominated
     }
     for job in session.candidates:
         if not waits(job):
@@ -222,7 +222,7 @@ def _park(session: Session) -> None:
         wakes = frozenset(wake for reason in reasons for wake in reason.wakes)
         if job.key in session.hunted and job.never is None:
             wakes |= {Wake.VICTIMS}
-        if job.key in session.admitted_late:
+        if job.key in session.late:
             session.look_again = True
             continue
         if job.key in session.reserving or (job.phase is Phase.PENDING and not session.findings.get(job.key)):

@@ -29,20 +29,26 @@ class KeptRoom:
         self._session = session
         self._before: dict[str, Places] = {}
         self._now: dict[str, Places] = {}
+        self._known: set[tuple[str, str]] = set()
 
     def begin(self) -> None:
         """Take over what the last cycle kept."""
         cache = self._session.cache
         self._before, cache.reserving = cache.reserving, {}
+        self._known = {(task.uid, name) for places in self._before.values() for task, name in places}
 
     def note(self, job: JobInfo, tasks: Iterable[TaskInfo]) -> None:
         """The tasks, on their nodes now, keep their places until the cycle ends."""
         kept = self._now.setdefault(job.key, [])
         kept.extend((task, task.node) for task in tasks if task.node is not None)
 
-    def of(self, job: JobInfo) -> Places:
-        """What the job keeps."""
-        return self._now.get(job.key, [])
+    def hand_over(self, job: JobInfo) -> Places:
+        """What the job keeps, for the next cycle. Who waits for company is asked again where that is new."""
+        places = self._now.get(job.key, [])
+        for task, name in places:
+            if (task.uid, name) not in self._known:
+                self._session.cache.note_company(task)
+        return places
 
     def given_up(self, jobs: Iterable[JobInfo], ahead: Iterable[TaskInfo] = ()) -> list[JobInfo]:
         """Wake those who may use what the jobs keep no more, now that all but their tasks `ahead` were looked at."""
@@ -56,14 +62,12 @@ class KeptRoom:
             self._before[job.key] = [(task, name) for task, name in before if task.uid in undecided]
             for task, name in before:
                 if task.node != name and task.uid not in undecided:
-                    self._free(relief, job, task, name)
+                    relief.add_place(task, self._session.cache.nodes.get(name))
         if not relief:
             return []
         relief.newcomers = _are_admitted_after(self._session.configuration.actions)
         woken = wake(self._session, relief)
-        for job in woken:
-            job.wanting_nodes = {}
-        self._session.candidates += woken
+        self._session.join(woken)
         return woken
 
     def given_up_by_companions(self) -> list[JobInfo]:
@@ -76,15 +80,6 @@ class KeptRoom:
         """The same for the jobs that nobody looked at in this cycle."""
         jobs = self._session.cache.jobs
         return self.given_up([jobs[key] for key in [*self._before] if key in jobs]) if self._before else []
-
-    def _free(self, relief: Relief, job: JobInfo, task: TaskInfo, name: str) -> None:
-        node = self._session.cache.nodes.get(name)
-        if node is not None and node.spec is not None:
-            relief.nodes[name] = node
-        if task.shape.counted:
-            relief.company |= task.shape.concerns
-        relief.queues.update(job.queue.lineage)
-        relief.cluster = relief.victims = relief.devices = True
 
 
 def _are_admitted_after(actions: tuple[str, ...]) -> bool:

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 def nominate(accounts: Accounts, task: TaskInfo, now: float) -> None:
     """Keep the node that the task is pipelined on for it. `now` (Unix seconds) orders the promises."""
-    if task.job is not None:
-        task.nominated = task.node
+    if task.job is not None and task.node is not None:
+        accounts.keep_room(task, task.node)
         accounts.nominated.setdefault(task.job.key, now)
 
 
@@ -45,10 +45,8 @@ def withdraw(accounts: Accounts, job: JobInfo) -> None:
         if task.status is TaskStatus.PIPELINED:
             accounts.nominated[job.key] = since
         else:
-            node = accounts.nodes.get(task.nominated)
-            if node is not None and node.spec is not None:
-                accounts.relief.nodes[node.name] = node
-            task.nominated, task.spoils = None, {}
+            accounts.give_room_up(task)
+            task.spoils = {}
     accounts.relief.queues.add(job.queue.name)
     accounts.relief.cluster = True
     accounts.changed[job.key] = job
@@ -82,7 +80,7 @@ def _promise_again(session: Session, job: JobInfo, statement: Statement) -> bool
     for task in _nominated(job):
         node = session.cache.nodes.get(task.nominated or "")
         if node is None or not can_promise(session, task, node) or not statement.pipeline(task, node):
-            task.nominated = None
+            session.cache.give_room_up(task)
     if job.is_ready():
         return len(statement) > 0
     members = (task for task in job.pending.values() if task.schedulable and not job.is_companion(task))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from muster.scheduler.job import JobInfo
     from muster.scheduler.neighbours import Selection
     from muster.scheduler.node import NodeInfo
-    from muster.scheduler.task import Shape
+    from muster.scheduler.task import Shape, TaskInfo
 
 MANY_NODES = 64
 BY_SHAPE = frozenset({Wake.NODES, Wake.VOLUMES, Wake.DEVICES})
@@ -67,6 +67,19 @@ class Relief:
     devices: bool = False
     everything: bool = False
     newcomers: bool = True
+
+    def add_place(self, task: TaskInfo, node: NodeInfo | None) -> None:
+        """What the task has on the node, or was promised there, is free for others, or is about to be."""
+        if node is not None and node.spec is not None:
+            self.nodes[node.name] = node
+        if task.shape.counted:
+            self.company |= task.shape.concerns
+        if task.job is not None:
+            self.queues.update(task.job.queue.lineage)
+        self.devices = self.devices or task.shape.devices is not None
+        self.storage = self.storage or bool(task.spec.scheduling.claims)
+        # A node may need fewer victims now, and a queue that uses less may take more.
+        self.cluster = self.victims = True
 
     def __bool__(self) -> bool:
         better = self.everything or self.cluster or self.victims or self.storage or self.devices

@@ -68,8 +68,8 @@ class Session:
         self.nominations: dict[str, Statement] = {}
         self.hunted: set[str] = set()
         self.hunting_has_begun = False
-        self.admitted_late: set[str] = set()
-        """Jobs admitted after an action that hunts: it has yet to look at them."""
+        self.late: set[str] = set()
+        """Jobs admitted, or asked again, after an action that hunts: it has yet to look at them."""
         self.look_again = False
         self.holds = Holds(self)
         self._promises: list[tuple[TaskInfo, TaskStatus, str | None]] = []
@@ -178,9 +178,16 @@ class Session:
         follower = self.cache.lot.next_like(job, phase)
         if follower is not None:
             self.cache.touch(follower)
-            follower.wanting_nodes = {}
-            self.candidates.append(follower)
+            self.join([follower])
         return follower
+
+    def join(self, jobs: Iterable[JobInfo]) -> None:
+        """These are looked at from now on, in this cycle."""
+        for job in jobs:
+            job.wanting_nodes = {}
+            self.candidates.append(job)
+            if self.hunting_has_begun:
+                self.late.add(job.key)
 
     # --- what statements do ---
 
@@ -193,6 +200,7 @@ class Session:
         self.cache.note_company(task)
         if task.nominated != task.node:
             task.spoils = {}
+            self.cache.give_room_up(task)
         task.nominated = None
         if task.companion:
             self.cache.move(task, TaskStatus.BOUND, task.node)

@@ -57,5 +57,5 @@ def admit(session: Session, job: JobInfo, *, reserve: bool = True) -> None:
     session.cache.unsettle(job)
     session.cache.changed[job.key] = job
     if session.hunting_has_begun:
-        session.admitted_late.add(job.key)
+        session.late.add(job.key)
     session.framework.job_enqueued(session, job)
