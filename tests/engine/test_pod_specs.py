@@ -114,6 +114,8 @@ FIELDS: dict[str, tuple[Pod, str, Any]] = {
     "never preempts": (pod(preemptionPolicy="Never"), "preemption_policy_never", True),
     "preempts": (pod(preemptionPolicy="PreemptLowerPriority"), "preemption_policy_never", False),
     "queue of its own": (pod(annotations={"scheduling.volcano.sh/queue-name": "q"}), "queue", "q"),
+    "queue, as a member of a gang": (pod(group="g", labels={"volcano.sh/queue-name": "q"}), "queue", "q"),
+    "a queue label on a pod without a group": (pod(labels={"volcano.sh/queue-name": "q"}), "queue", ""),
     "priority class": (pod(priorityClassName="high"), "priority_class", "high"),
     "says nothing yet": (pod(status={"conditions": [GATED]}), "verdict", None),
     "says Unschedulable": (

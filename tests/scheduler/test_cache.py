@@ -167,6 +167,32 @@ def test_a_removed_podgroup_leaves_its_pods_waiting_with_that_reason() -> None:
     audit(cluster.cache)
 
 
+@pytest.mark.parametrize(("named", "charged"), [("q", "q"), ("", "default")])
+def test_pods_whose_podgroup_is_deleted_are_charged_to_the_queue_that_they_name(named: str, charged: str) -> None:
+    """P5: whether Muster saw the PodGroup or not. They still hold that quota (P2)."""
+    runs = [pod(f"g-w-{index}", "g", node="n-0", queue=named) for index in range(2)]
+    newcomer = gang("new", 1, 3, queue="q")
+    seen, unseen = (Cluster.of(nodes("n", 2), queue("q", capability=resources(4)), runs) for _ in range(2))
+    seen.add(pod_group("g", 2, queue="q", phase=Phase.RUNNING))
+    seen.cycle()
+    seen.cache.remove_pod_group("default/g")
+    for cluster in (seen, unseen):
+        cluster.add(newcomer)
+        assert bindings(cluster.cycle()) == ({} if named else {"new-w-0": "n-1"})
+        assert cluster.cache.queues[charged].allocated.milli_cpu == 2000
+        audit(cluster.cache)
+
+
+def test_a_queue_that_only_pods_without_podgroup_name_is_gone_with_them() -> None:
+    cluster = Cluster.of(nodes("n", 1), pod("g-w-0", "g", node="n-0", queue="nowhere"))
+    cluster.cycle()
+    assert "nowhere" in cluster.cache.queues
+    cluster.delete("g-w-0")
+    cluster.cycle()
+    assert "nowhere" not in cluster.cache.queues
+    audit(cluster.cache)
+
+
 def test_a_pod_without_a_group_gets_one_of_its_own_that_is_never_written() -> None:
     cluster = Cluster.of(nodes("n", 1), queue("q"), pod("loner", queue="q"))
     outcome = cluster.cycle()

@@ -134,13 +134,15 @@ def gang_specs(draw: st.DrawFn, name: str, queues: list[str]) -> list[Spec]:
         for index in range(size)
     ]
     runtime = draw(st.sampled_from((None, None, 60.0, 600.0)))
-    members = [replace(member, expected_runtime=runtime) for member in members]
+    chosen = draw(st.sampled_from(queues))
+    named = draw(st.sampled_from((chosen, "")))
+    members = [replace(member, expected_runtime=runtime, queue=named) for member in members]
     group = pod_group(
         name,
         least,
         min_resources=draw(st.sampled_from((None, resources(cpu * least)))),
         roles=draw(st.sampled_from(({}, {"head": 1}))) if least else {},
-        queue=draw(st.sampled_from(queues)),
+        queue=chosen,
         companions=draw(st.sampled_from(((), (), (companion(cpu=0.5),)))),
         priority_class=draw(st.sampled_from(("", "", *PRIORITIES))),
     )

@@ -66,7 +66,7 @@ def task_spec(pod: Pod, *, scheduler_names: Collection[str], gate: str) -> TaskS
         preemptable=is_preemptable(pod),
         preemption_policy_never=pod.spec.preemption_policy == "Never",
         ours=ours,
-        queue=pod.metadata.annotations.get(wire_keys.QUEUE_NAME, ""),
+        queue=_named_queue(pod, grouped=bool(group)),
         priority_class=pod.spec.priority_class_name or "",
         cooldown_until=cooldown_end(pod, status),
         verdict=verdict_shown(pod),
@@ -75,6 +75,12 @@ def task_spec(pod: Pod, *, scheduler_names: Collection[str], gate: str) -> TaskS
         lost=is_lost(pod),
         delegation=delegation,
     )
+
+
+def _named_queue(pod: Pod, *, grouped: bool) -> str:
+    """The queue that the pod names: by the annotation, as a member of a gang also by the label of Volcano's jobs."""
+    named = pod.metadata.annotations.get(wire_keys.QUEUE_NAME, "")
+    return named or (pod.metadata.labels.get(wire_keys.QUEUE_LABEL, "") if grouped else "")
 
 
 def task_status(pod: Pod) -> TaskStatus:

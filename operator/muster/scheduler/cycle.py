@@ -125,6 +125,7 @@ def _open(session: Session, memory: _Memory) -> None:
     """Look at what changed and at what is due, before the actions run."""
     cache = session.cache
     cache.index.use(session.framework.judge)
+    cache.queue_the_groupless()
     cache.settle_tree()
     cache.leaving.look(cache, session.now, session.configuration.admission_timeout)
     due = [cache.jobs[key] for key, at in memory.deadlines.items() if at <= session.now and key in cache.jobs]

@@ -26,7 +26,7 @@ class PodGroups(ClusterRules):
             self._apply_pod_group(job, spec)
 
     def remove_pod_group(self, key: str) -> None:
-        """A PodGroup is gone. Its pods stay accounted for in its queue until they go too."""
+        """A PodGroup is gone. From the next cycle on its pods are charged to the queue that they name themselves."""
         job = self.jobs.get(key)
         if job is None or job.spec is None or job.synthetic:
             return
@@ -80,6 +80,15 @@ class PodGroups(ClusterRules):
         self.put_in_queue(job, queue)
         self.relief.queues.update(before.lineage)
         self.drop_queue_if_empty(before)
+
+    def queue_the_groupless(self) -> None:
+        """Charge pods whose PodGroup is not there to the queue that they name, else to `default`.
+
+        They hold what they hold, and after a restart nothing tells in which queue the PodGroup was (P5).
+        """
+        for job in [job for job in self.changed.values() if job.spec is None]:
+            named = (task.spec.queue for task in job.tasks.values() if task.spec.queue)
+            self._set_queue(job, self.queue(min(named, default=DEFAULT)))
 
     def put_in_queue(self, job: JobInfo, queue: QueueInfo) -> None:
         """Account for the job in another queue."""
