@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 
 from muster import __version__
 from muster.admission.admission import Admission, AdmissionOptions
+from muster.controllers.context import MADE_BY_US
 from muster.controllers.controllers import ControllerInformers, ControllerOptions, Controllers, ObservedRayCluster
 from muster.engine.clock import SystemClock
 from muster.engine.configuration_source import ConfigurationSource, FileConfiguration, FixedConfiguration
@@ -29,6 +30,7 @@ from muster.engine.engine import Engine, EngineInformers
 from muster.engine.storage_mirror import StorageInformers
 from muster.engine.timeouts import WithTimeouts
 from muster.health import serve_health
+from muster.kube.access_objects import Role, RoleBinding, ServiceAccount
 from muster.kube.client import ApiClient
 from muster.kube.config import Connection, ConnectionConfigError, load_connection
 from muster.kube.device_objects import DeviceClass, ResourceClaim, ResourceSlice
@@ -55,6 +57,9 @@ from muster.kube.resource import (
     RESOURCECLAIMS,
     RESOURCEQUOTAS,
     RESOURCESLICES,
+    ROLEBINDINGS,
+    ROLES,
+    SERVICEACCOUNTS,
     SERVICES,
     STORAGECLASSES,
     Resource,
@@ -240,12 +245,18 @@ class Operator:
             )
             parts.append(self._engine(engine_informers, own_pod).run)
         if Component.CONTROLLERS in self._options.components:
-            made_by_us = f"{labels.CREATED_BY}={labels.OPERATOR}"
-            # A RayJob's head service carries no such label: it has to look as KubeRay's does.
-            services = self._informer(SERVICES, Service)
-            jobs = self._informer(JOBS, Job, label_selector=made_by_us)
-            ray_clusters = self._informer(RAYCLUSTERS, ObservedRayCluster)
-            controller_informers = ControllerInformers(pods, services, jobs, pod_groups, queues, ray_clusters)
+            controller_informers = ControllerInformers(
+                pods=pods,
+                # A RayJob's head service carries no label of ours: it has to look as KubeRay's does.
+                services=self._informer(SERVICES, Service),
+                jobs=self._informer(JOBS, Job, label_selector=MADE_BY_US),
+                pod_groups=pod_groups,
+                queues=queues,
+                ray_clusters=self._informer(RAYCLUSTERS, ObservedRayCluster),
+                service_accounts=self._informer(SERVICEACCOUNTS, ServiceAccount, label_selector=MADE_BY_US),
+                roles=self._informer(ROLES, Role, label_selector=MADE_BY_US),
+                role_bindings=self._informer(ROLEBINDINGS, RoleBinding, label_selector=MADE_BY_US),
+            )
             parts.append(self._controllers(controller_informers, own_pod).run)
         return parts
 

@@ -181,6 +181,11 @@ def test_with_autoscaling_only_the_named_workers_go() -> None:
     assert len(deleted(plan_workers(group(1), pods, NOW))) == 2
 
 
+def test_a_worker_goes_also_when_another_groups_list_names_it() -> None:
+    pods = [pod("a", replica=0), pod("b", replica=1)]
+    assert deleted(plan_workers(group(2), pods, NOW, autoscaling=True, named={"b", "elsewhere"})) == {"b"}
+
+
 def test_a_named_worker_is_not_counted_when_the_surplus_is_cut() -> None:
     pods = [pod("a", replica=0), pod("b", replica=1), pod("c", replica=2)]
     plan = plan_workers(group(2, scaleStrategy={"workersToDelete": ["b"]}), pods, NOW)

@@ -5,17 +5,30 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from dataclasses import fields
 from typing import Any, Self, TypeVar
 
 from muster.controllers.clock import Clock
+from muster.controllers.context import MADE_BY_US
 from muster.controllers.controllers import ControllerInformers, ControllerOptions, Controllers, ObservedRayCluster
 from muster.controllers.dashboard import DashboardResolver
+from muster.kube.access_objects import Role, RoleBinding, ServiceAccount
 from muster.kube.client import ApiClient
 from muster.kube.config import Connection
 from muster.kube.events import EventRecorder
 from muster.kube.informer import Informer
 from muster.kube.objects import Job, Pod, PodGroup, Queue, Service
-from muster.kube.resource import JOBS, PODGROUPS, PODS, QUEUES, RAYCLUSTERS, SERVICES
+from muster.kube.resource import (
+    JOBS,
+    PODGROUPS,
+    PODS,
+    QUEUES,
+    RAYCLUSTERS,
+    ROLEBINDINGS,
+    ROLES,
+    SERVICEACCOUNTS,
+    SERVICES,
+)
 
 T = TypeVar("T")
 
@@ -63,6 +76,11 @@ class Operator:
             pod_groups=Informer(client, PODGROUPS, PodGroup, namespace=namespace),
             queues=Informer(client, QUEUES, Queue),
             ray_clusters=Informer(client, RAYCLUSTERS, ObservedRayCluster, namespace=namespace),
+            service_accounts=Informer(
+                client, SERVICEACCOUNTS, ServiceAccount, namespace=namespace, label_selector=MADE_BY_US
+            ),
+            roles=Informer(client, ROLES, Role, namespace=namespace, label_selector=MADE_BY_US),
+            role_bindings=Informer(client, ROLEBINDINGS, RoleBinding, namespace=namespace, label_selector=MADE_BY_US),
         )
         recorder = EventRecorder(client, "muster")
         controllers = Controllers(
@@ -74,14 +92,8 @@ class Operator:
             dashboards=self._dashboards,
             clock=self._clock,
         )
-        parts: list[Informer[Any]] = [
-            informers.pods,
-            informers.services,
-            informers.jobs,
-            informers.pod_groups,
-            informers.queues,
-        ]
-        work = [*(part.run() for part in parts), informers.ray_clusters.run(), recorder.run(), controllers.run()]
+        parts: list[Informer[Any]] = [getattr(informers, field.name) for field in fields(informers)]
+        work = [*(part.run() for part in parts), recorder.run(), controllers.run()]
         self._tasks = [asyncio.create_task(part) for part in work]
 
     async def kill(self) -> None:

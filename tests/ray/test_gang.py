@@ -108,6 +108,8 @@ def test_another_name_of_the_scheduler_may_be_configured() -> None:
     "spec",
     [
         cluster_spec(),
+        cluster_spec(workers(minReplicas=2), enableInTreeAutoscaling=True),
+        cluster_spec(enableInTreeAutoscaling=True, autoscalerOptions={"resources": {"requests": {"cpu": "2"}}}),
         cluster_spec(workers(), workers("big", 3, template=template("100m", "64Mi"))),
         cluster_spec(workers(numOfHosts=2, template=GPU_ONLY)),
         cluster_spec(

@@ -46,6 +46,29 @@ def test_what_a_pod_is_not_made_from_does_not(path: Path, value: object) -> None
     assert worker_hash((path, value)) == worker_hash()
 
 
+def head_hash(*fields: tuple[Path, object]) -> str:
+    return template_hash(RayNode.head(RayCluster.parse(with_fields(*fields)), "cluster.local"))
+
+
+AUTOSCALING: tuple[Path, object] = (["spec", "enableInTreeAutoscaling"], True)
+OPTIONS: Path = ["spec", "autoscalerOptions"]
+
+
+def test_a_head_is_made_from_the_autoscaler_too() -> None:
+    assert head_hash(AUTOSCALING) != head_hash()
+    assert head_hash(AUTOSCALING, (OPTIONS, {"image": "other"})) != head_hash(AUTOSCALING)
+    assert head_hash((OPTIONS, {"image": "other"})) == head_hash()
+    # These the autoscaler reads from the cluster.
+    assert head_hash(AUTOSCALING, (OPTIONS, {"idleTimeoutSeconds": 9, "upscalingMode": "Default"})) == head_hash(
+        AUTOSCALING
+    )
+
+
+def test_a_worker_is_made_from_the_autoscaler_only_as_far_as_it_shows() -> None:
+    assert worker_hash(AUTOSCALING, (OPTIONS, {"image": "other"})) == worker_hash()
+    assert worker_hash(AUTOSCALING, (OPTIONS, {"version": "v2"})) != worker_hash()
+
+
 def test_the_order_of_keys_says_nothing() -> None:
     assert content_hash({"a": 1, "b": {"c": [1, 2], "d": "é"}}) == content_hash({"b": {"d": "é", "c": [1, 2]}, "a": 1})
     assert content_hash([1, 2]) != content_hash([2, 1])

@@ -304,14 +304,18 @@ V2_ENV = [{"name": "RAY_enable_autoscaler_v2", "value": "1"}]
             'spec.autoscalerOptions.resources.limits[cpu]: "much" is not a quantity',
         ),
         (
+            [V2[0], ([*HEAD, *CONTAINER, "name"], "autoscaler")],
+            'spec.headGroupSpec.template.spec.containers[0].name: "autoscaler" is the name of the container that',
+        ),
+        ([([*HEAD, *CONTAINER, "name"], "autoscaler")], None),
+        (
             [(["spec", "autoscalerOptions"], {"resources": {"limits": [1]}})],
             "spec.autoscalerOptions.resources.limits: must be a mapping",
         ),
     ],
 )
 def test_the_autoscaler(fields: list[tuple[Path, object]], problem: str | None) -> None:
-    # That the autoscaler comes later is said as well, and tested below.
-    told = [each for each in problems(with_fields(*fields)) if "not supported yet" not in each]
+    told = problems(with_fields(*fields))
     assert len(told) == (0 if problem is None else 1)
     assert problem is None or told[0].startswith(problem)
 
@@ -319,7 +323,6 @@ def test_the_autoscaler(fields: list[tuple[Path, object]], problem: str | None) 
 @pytest.mark.parametrize(
     ("fields", "problem"),
     [
-        ([(["spec", "enableInTreeAutoscaling"], True)], "spec.enableInTreeAutoscaling: "),
         ([(["spec", "gcsFaultToleranceOptions"], {"redisAddress": "r"})], "spec.gcsFaultToleranceOptions: "),
         ([([*HEAD, "enableIngress"], True)], "spec.headGroupSpec.enableIngress: "),
         ([(["spec", "historyServerOptions"], {})], "spec.historyServerOptions: "),

@@ -74,6 +74,7 @@ class PodSpec(Model):
     tolerations: list[Object] | None = None
     scheduling_gates: list[Named] | None = None
     scheduler_name: str | None = None
+    service_account_name: str | None = None
     node_name: str | None = None
     priority_class_name: str | None = None
     restart_policy: str | None = None

@@ -91,6 +91,11 @@ class WorkerGroupSpec(Model):
         return min(max(self.replicas or 0, self.minimum), self.maximum)
 
     @property
+    def workers_to_delete(self) -> list[str]:
+        """Names of pods that the autoscaler wants gone."""
+        return (self.scale_strategy.workers_to_delete if self.scale_strategy else None) or []
+
+    @property
     def desired_pods(self) -> int:
         """Pods that the group should have: desired replicas times hosts."""
         return self.desired_replicas * self.hosts

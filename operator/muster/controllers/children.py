@@ -35,6 +35,10 @@ class NotOurs(Exception):  # noqa: N818 - a state of affairs
         self.owner = f"{owner.kind} {owner.name} with UID {owner.uid}" if owner else "nobody that Muster knows"
         super().__init__(f"{self.name} exists already and belongs to {self.owner}")
 
+    def advise(self, advice: str) -> None:
+        """Say what can be done about it, as the rest of the sentence."""
+        self.args = (f"{self}; {advice}",)
+
 
 def controller_of(metadata: ObjectMeta) -> OwnerReference | None:
     """The owner that manages the object."""

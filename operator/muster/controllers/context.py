@@ -16,16 +16,30 @@ from muster.controllers.dashboard import DashboardResolver
 from muster.controllers.interests import Interests
 from muster.controllers.template_judge import TemplateJudge
 from muster.controllers.tokens import Tokens
+from muster.kube.access_objects import Role, RoleBinding, ServiceAccount
 from muster.kube.client import ApiClient
 from muster.kube.events import EventRecorder, EventType, ObjectReference
 from muster.kube.informer import Informer
 from muster.kube.objects import ApiObject, Job, Pod, PodGroup, Queue, Service
-from muster.kube.resource import JOBS, PODGROUPS, PODS, QUEUES, RAYCLUSTERS, SERVICES
+from muster.kube.resource import (
+    JOBS,
+    PODGROUPS,
+    PODS,
+    QUEUES,
+    RAYCLUSTERS,
+    ROLEBINDINGS,
+    ROLES,
+    SERVICEACCOUNTS,
+    SERVICES,
+)
 from muster.ray import labels
 from muster.ray.pod_options import PodOptions
 
 RAY_CLUSTER_INDEX = "ray-cluster"
 """Index of pods: "namespace/cluster" of the label that names their Ray cluster."""
+
+MADE_BY_US = f"{labels.CREATED_BY}={labels.OPERATOR}"
+"""Selects what carries the label that all of KubeRay's makings carry, but for the services of RayJobs."""
 
 
 class ObservedRayCluster(ApiObject, frozen=True):
@@ -37,7 +51,10 @@ class ObservedRayCluster(ApiObject, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class ControllerInformers:
-    """The watches that the controllers read, run by their owner (some are the engine's too)."""
+    """The watches that the controllers read, run by their owner (some are the engine's too).
+
+    Of service accounts, roles and bindings those that Muster made (`MADE_BY_US`) are enough.
+    """
 
     pods: Informer[Pod]
     services: Informer[Service]
@@ -45,6 +62,9 @@ class ControllerInformers:
     pod_groups: Informer[PodGroup]
     queues: Informer[Queue]
     ray_clusters: Informer[ObservedRayCluster]
+    service_accounts: Informer[ServiceAccount]
+    roles: Informer[Role]
+    role_bindings: Informer[RoleBinding]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +119,9 @@ class Context:
         self.pods.informer.add_index(RAY_CLUSTER_INDEX, _ray_cluster)
         self.pod_groups = Children(client, PODGROUPS, PodGroup, informers.pod_groups)
         self.queues = Children(client, QUEUES, Queue, informers.queues)
+        self.service_accounts = Children(client, SERVICEACCOUNTS, ServiceAccount, informers.service_accounts)
+        self.roles = Children(client, ROLES, Role, informers.roles)
+        self.role_bindings = Children(client, ROLEBINDINGS, RoleBinding, informers.role_bindings)
         self.ray_clusters = Children(client, RAYCLUSTERS, ObservedRayCluster, informers.ray_clusters)
 
     def say(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import fields
 from random import Random
 
 from muster.controllers.clock import Clock
@@ -71,15 +72,7 @@ class Controllers:
 
         Every reconcile and the watch have ended when it returns.
         """
-        informers = self._informers
-        watched = (
-            informers.pods,
-            informers.services,
-            informers.jobs,
-            informers.pod_groups,
-            informers.queues,
-            informers.ray_clusters,
-        )
+        watched = [getattr(self._informers, field.name) for field in fields(self._informers)]
         # Together, not one after another: a cancellation that meets the end of one wait must not be lost in the next.
         await asyncio.gather(*(informer.wait_synced(SYNC_SECONDS) for informer in watched))
         self._wiring.connect()

@@ -63,7 +63,7 @@ class TemplateJudge:
     async def problems(self, namespace: str, templates: Iterable[WrittenTemplate]) -> list[FieldProblem]:
         """What the API server would refuse, under the templates' own paths. Raises ApiError when it gives no answer."""
         return [
-            FieldProblem(f"{each.path}.{problem.path}" if problem.path else each.path, problem.message)
+            FieldProblem(each.place(problem.path), problem.message)
             for each in templates
             for problem in await self._judge(namespace, each.template)
         ]

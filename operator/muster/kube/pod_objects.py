@@ -176,6 +176,7 @@ class PodSpec(Part, frozen=True):
     resources: ResourceRequirements | None = None
     scheduling_gates: list[SchedulingGate] = []
     scheduler_name: str | None = None
+    service_account_name: str | None = None
     node_name: str | None = None
     node_selector: dict[str, str] = {}
     affinity: Affinity | None = None

@@ -24,6 +24,7 @@ from muster.api.raycluster import RayCluster, RayClusterSpec, WorkerGroupSpec
 from muster.api.rayjob import RayJob, SubmissionMode
 from muster.quantities import format_quantity
 from muster.ray import labels, names
+from muster.ray.autoscaler import autoscaler_resources
 from muster.ray.gang_membership import GangMembership
 from muster.ray.gang_update import desired_update, released
 from muster.ray.init_container import WAIT_RESOURCES
@@ -45,7 +46,6 @@ __all__ = [
 Manifest = dict[str, Any]
 
 WAIT_GCS_READY = {"resources": {"requests": WAIT_RESOURCES}}
-AUTOSCALER = {"requests": {"cpu": "500m", "memory": "512Mi"}}
 
 _NOT_COPIED = (labels.LAST_APPLIED, labels.COMPANIONS, labels.COMPANION_NODES)
 _POD_FIELDS = (
@@ -179,10 +179,8 @@ def _least_pods(group: WorkerGroupSpec) -> int:
 
 
 def _autoscaler(spec: RayClusterSpec) -> list[Mapping[str, Any]]:
-    if not spec.autoscaling:
-        return []
-    options = spec.autoscaler_options
-    return [{"resources": (options.resources if options and options.resources is not None else AUTOSCALER)}]
+    resources = autoscaler_resources(spec)
+    return [] if resources is None else [{"resources": resources}]
 
 
 def _pod_group(owner: RayCluster | RayJob, gang: Gang, companions: list[Mapping[str, Any]]) -> Manifest:

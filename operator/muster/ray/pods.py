@@ -17,6 +17,8 @@ from typing import Any, Final
 from muster.api.raycluster import RayCluster, WorkerGroupSpec
 from muster.ray import labels, names
 from muster.ray.authentication import mount_token
+from muster.ray.autoscaler import add_autoscaler, is_version_2, never_restarted
+from muster.ray.autoscaler_access import autoscaler_account
 from muster.ray.container import complete_ray_container
 from muster.ray.environment import head_address_env
 from muster.ray.gang_membership import GangMembership
@@ -60,6 +62,8 @@ def head_pod(
     pod = _ray_pod(cluster, RayNode.head(cluster, options.cluster_domain), name, gang, options)
     # Fault tolerance of the control service is not set up here, whatever the cluster asks for; so the pod says no.
     pod["metadata"]["annotations"][labels.FT_ENABLED] = "false"
+    if cluster.spec.autoscaling:
+        add_autoscaler(pod["spec"], cluster, autoscaler_account(cluster), options)
     return pod
 
 
@@ -138,4 +142,6 @@ def _spec(cluster: RayCluster, node: RayNode, options: PodOptions) -> dict[str, 
     add_shared_memory(spec, node)
     for container in spec.get("initContainers") or []:
         container["env"] = [*(container.get("env") or []), *head_address_env(node)]
+    if is_version_2(cluster.spec):
+        never_restarted(spec)
     return spec

@@ -9,6 +9,7 @@ from typing import Any, Final, Self
 from muster.api.raycluster import RayCluster, WorkerGroupSpec
 from muster.ray import labels, names
 from muster.ray.authentication import token_env
+from muster.ray.autoscaler import said_of_autoscaler
 
 GCS_PORT: Final = 6379
 CLIENT_PORT: Final = 10001
@@ -23,7 +24,8 @@ class RayNode:
     """A head or worker node of a cluster, as its group describes it.
 
     `gcs_port` and `head_fqdn` are where every node finds the head. `origin` is the kind that the user wrote:
-    RayCluster, RayJob or RayService. `option_env` are variables that options of the cluster ask for.
+    RayCluster, RayJob or RayService. `option_env` are variables that options of the cluster ask for. `autoscaler` is
+    what the spec says of the autoscaler that shows in this pod.
     """
 
     node_type: str
@@ -38,6 +40,7 @@ class RayNode:
     group_resources: Mapping[str, str] = field(default_factory=dict)
     group_labels: Mapping[str, str] = field(default_factory=dict)
     option_env: Sequence[Mapping[str, Any]] = ()
+    autoscaler: Mapping[str, Any] | None = None
 
     @classmethod
     def head(cls, cluster: RayCluster, cluster_domain: str) -> Self:
@@ -51,6 +54,7 @@ class RayNode:
             group_resources=group.resources or {},
             group_labels=group.labels or {},
             option_env=token_env(cluster),
+            autoscaler=said_of_autoscaler(cluster.spec, is_head=True),
             **_shared(cluster, cluster_domain),
         )
 
@@ -65,6 +69,7 @@ class RayNode:
             group_resources=group.resources or {},
             group_labels=group.labels or {},
             option_env=token_env(cluster),
+            autoscaler=said_of_autoscaler(cluster.spec, is_head=False),
             **_shared(cluster, cluster_domain),
         )
 

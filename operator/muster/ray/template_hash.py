@@ -24,6 +24,8 @@ def template_hash(node: RayNode) -> str:
     }
     if node.option_env:  # only where there are some: the pods of other clusters are not outdated by a newer Muster
         said["optionEnv"] = list(node.option_env)
+    if node.autoscaler is not None:  # only then, so that pods of clusters without one are not outdated by a new key
+        said["autoscaler"] = node.autoscaler
     return content_hash(said)
 
 

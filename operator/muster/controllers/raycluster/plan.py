@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count, islice
 
@@ -115,10 +115,14 @@ def plan_workers(
     now: float,
     *,
     autoscaling: bool = False,
+    named: Collection[str] = (),
     replace_at: float = 0.0,
     template: str | None = None,
 ) -> GroupPlan:
     """The desired number of healthy replicas; `template` as for `plan_head`.
+
+    `named` are the workers that the autoscaler wants gone, whatever group's `scaleStrategy` they stand in: it writes by
+    the position of a group, which may have moved meanwhile, and waits until they are gone.
 
     With autoscaling Ray names the workers that have to go (`scaleStrategy.workersToDelete`), so that no other surplus
     is cut: the autoscaler knows which are idle.
@@ -126,7 +130,7 @@ def plan_workers(
     if group.suspend:
         return GroupPlan(tuple(Deletion(pod, "its group is suspended") for pod in pods if not is_terminating(pod)))
     replicas = list(_replicas(group, pods))
-    deletions = list(_broken_replicas(group, replicas, now, replace_at))
+    deletions = list(_broken_replicas(group, replicas, now, replace_at, named))
     doomed = {deletion.pod.metadata.uid for deletion in deletions}
     outdated = [pod for pod in _outdated_replicas(replicas, template) if pod.pod.metadata.uid not in doomed]
     deletions += outdated
@@ -165,9 +169,9 @@ def _broken(pods: Iterable[Pod], now: float, replace_at: float) -> list[Deletion
 
 
 def _broken_replicas(
-    group: WorkerGroupSpec, replicas: Iterable[_Replica], now: float, replace_at: float
+    group: WorkerGroupSpec, replicas: Iterable[_Replica], now: float, replace_at: float, named: Collection[str]
 ) -> Iterator[Deletion]:
-    named = set((group.scale_strategy.workers_to_delete if group.scale_strategy else None) or [])
+    named = {*named, *group.workers_to_delete}
     for replica in replicas:
         if chosen := [pod for pod in replica.live if pod.metadata.name in named]:
             yield from _whole(replica, chosen[0], "scaleStrategy.workersToDelete names it", broken=False)

@@ -73,6 +73,7 @@ class ClusterPods:
         self._cluster = cluster
         self._memory = memory
         self._gang = gang
+        self._named: set[str] = set()
         self._outcome = PodsOutcome()
 
     async def bring_about(self) -> PodsOutcome:
@@ -83,6 +84,7 @@ class ClusterPods:
         await self._head([pod for pod in pods if is_head(pod)])
         workers = [pod for pod in pods if is_worker(pod)]
         groups = self._cluster.spec.worker_groups
+        self._named = {name for group in groups for name in group.workers_to_delete}
         known = [names.label_value(group.group_name) for group in groups]
         await self._delete(plan_removed_groups(known, workers))
         present: dict[str | None, list[Pod]] = defaultdict(list)
@@ -116,6 +118,7 @@ class ClusterPods:
             pods,
             self._context.clock.now(),
             autoscaling=self._cluster.spec.autoscaling,
+            named=self._named,
             replace_at=self._memory.pacing.replace_at(group.group_name),
             template=template_hash(RayNode.worker(self._cluster, group, self._context.options.pods.cluster_domain)),
         )

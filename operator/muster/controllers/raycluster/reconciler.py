@@ -21,6 +21,7 @@ from muster.controllers.primary import (
     understand,
 )
 from muster.controllers.raycluster.authentication import ensure_token
+from muster.controllers.raycluster.autoscaler_access import AccountMissing, ensure_autoscaler_access
 from muster.controllers.raycluster.gang import ensure_gang, has_own_pod_group
 from muster.controllers.raycluster.memory import ClusterMemory
 from muster.controllers.raycluster.place import keeps_place_until, not_stuck
@@ -105,9 +106,14 @@ class RayClusterReconciler:
             if without_token is not None:
                 return await self._wait_for_token(raw, cluster, without_token)
             await ensure_services(self._context, cluster)
+            await ensure_autoscaler_access(self._context, cluster)
         except NotOurs as conflict:
             self._context.say(cluster, "Warning", "NameTaken", str(conflict), "Create", subject=conflict.name)
             await report(self._context, raw, cluster, ReplicaFailure("FailedCreateHeadPod", str(conflict)))
+            return Requeue(_NOT_OURS_SECONDS)
+        except AccountMissing as missing:
+            self._context.say(cluster, "Warning", "AutoscalerServiceAccountNotFound", str(missing), "Create")
+            await report(self._context, raw, cluster, ReplicaFailure("FailedCreateHeadPod", str(missing)))
             return Requeue(_NOT_OURS_SECONDS)
         except (Invalid, Forbidden) as refusal:
             message = f"The API server refuses what the RayCluster needs: {refusal.message}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from muster.api.errors import FieldProblem
+from muster.ray.autoscaler import CONTAINER
 from muster.ray.validation.view import ClusterView, Problems
 
 _START_COMMAND = "KUBERAY_GEN_AUTOSCALER_START_CMD"
@@ -70,6 +71,21 @@ def restart_policy(view: ClusterView) -> Problems:
         if spec is not None and spec.restart_policy not in (None, "", "Never"):
             text = f"must be Never with autoscalerOptions.version v2, not {spec.restart_policy}"
             yield FieldProblem(f"{group.template.path}.spec.restartPolicy", text)
+
+
+def container_name(view: ClusterView) -> Problems:
+    """The autoscaler's own container has its name for itself."""
+    if not view.spec.autoscaling:
+        return
+    template = view.head.template
+    for kind, listed in (
+        ("containers", template.parsed.containers),
+        ("initContainers", template.parsed.init_containers),
+    ):
+        for index, container in enumerate(listed):
+            if container.name == CONTAINER:
+                text = f'"{CONTAINER}" is the name of the container that enableInTreeAutoscaling adds; choose another'
+                yield FieldProblem(f"{template.path}.spec.{kind}[{index}].name", text)
 
 
 def autoscaler_options(view: ClusterView) -> Problems:

@@ -38,6 +38,7 @@ CLUSTER_RULES: tuple[ClusterRule, ...] = (
     autoscaling.group_priority,
     autoscaling.version_by_environment,
     autoscaling.restart_policy,
+    autoscaling.container_name,
     autoscaling.autoscaler_options,
     authentication.token_authentication,
     fault_tolerance.annotation,
