@@ -119,9 +119,9 @@ class TaskSpec:
     asked for and not yet gone), Succeeded, Failed, Unknown. `job` is `namespace/podgroup`, empty for a pod without a
     group. `labels` are what affinity and spread of pods select by. `gated` means a scheduling gate other than ours.
     `queue` is the one that the pod itself names; it counts as long as there is no PodGroup. `verdict` is what it
-    says already (None: nothing of ours); the node that it names there is believed once, when the pod is first seen. Until
-    `cooldown_until` it has run too short a time to be evicted for others. `expected_runtime` is how many seconds it
-    says it is going to run, `started` since when it does; None: not said, not yet.
+    says already (None: nothing of ours); the node that it names there is believed once, when the pod is first seen.
+    Until `cooldown_until` it has run too short a time to be evicted for others. `expected_runtime` is how many seconds
+    it says it is going to run, `started` since when it does; None: not said, not yet.
     `lost` pods have failed by no doing of their own: the kubelet refused them, or they were thrown off their node.
     `delegation` is None for a pod that we bind ourselves.
     """
