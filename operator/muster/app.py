@@ -113,6 +113,7 @@ class Options:
     starvation_timeout: float
     create_queues: bool = True
     gate: bool = True
+    redis_cleanup: bool = True
     watch_namespaces: tuple[str, ...] = ()
     admission_port: int = 9443
     admission_hosts: tuple[str, ...] = ()
@@ -330,6 +331,7 @@ def controller_options(options: Options, submitter_image: str) -> ControllerOpti
         gate=labels.GANG_GATE if options.gate else None,
         namespaces=options.watch_namespaces,
         create_queues=options.create_queues,
+        redis_cleanup=options.redis_cleanup,
         pods=PodOptions(cluster_domain=options.cluster_domain),
     )
 

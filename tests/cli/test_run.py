@@ -41,6 +41,25 @@ def test_missing_queues_are_created_unless_told_not_to(
 
 
 @pytest.mark.parametrize(
+    ("arguments", "env", "cleanup"),
+    [
+        ([], None, True),
+        (["--no-gcs-ft-redis-cleanup"], None, False),
+        ([], "false", False),
+        ([], "true", True),
+        (["--gcs-ft-redis-cleanup"], "false", True),
+    ],
+)
+def test_the_redis_of_a_deleted_cluster_is_cleared_out_unless_told_not_to(
+    asked: list[Options], monkeypatch: pytest.MonkeyPatch, arguments: list[str], env: str | None, cleanup: bool
+) -> None:
+    if env is not None:
+        monkeypatch.setenv("ENABLE_GCS_FT_REDIS_CLEANUP", env)
+    assert run(*arguments) == (0, "")
+    assert controller_options(asked[0], "muster:1").redis_cleanup is cleanup
+
+
+@pytest.mark.parametrize(
     ("arguments", "gate"),
     [
         ([], "muster.dev/gang"),

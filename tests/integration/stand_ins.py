@@ -98,6 +98,8 @@ class StandIns:
         if not self.submitters_run:
             return
         for job in self._there.all(JOBS):
+            if job["metadata"]["labels"].get("ray.io/node-type") == "redis-cleanup":
+                continue
             if not job["status"].get("conditions") and not job["metadata"].get("deletionTimestamp"):
                 await self._run_submitter(job)
 

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -66,17 +66,20 @@ def _install(folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def running_head(env: Mapping[str, str] = MappingProxyType({})) -> Iterator[RayHead]:
-    """Start a head, with these variables too, and stop it at the end. Raises RayStartError if it does not come up."""
+def running_head(env: Mapping[str, str] = MappingProxyType({}), params: Sequence[str] = ()) -> Iterator[RayHead]:
+    """Start a head, with these variables and flags too, and stop it at the end.
+
+    Raises RayStartError if it does not come up.
+    """
     with Runs("ray", destroy=_destroy).own() as folder:
-        yield RayHead(f"127.0.0.1:{_start(folder, env)}", folder)
+        yield RayHead(f"127.0.0.1:{_start(folder, env, params)}", folder)
 
 
-def _start(folder: Path, env: Mapping[str, str]) -> int:
+def _start(folder: Path, env: Mapping[str, str], params: Sequence[str]) -> int:
     """Start a head; the port of its dashboard. Ray gives up after 30 s on a busy machine, so it gets some chances."""
     for attempt in range(_ATTEMPTS):
         log = folder / f"head-{attempt}.log"
-        dashboard = _start_once(folder, log, env)
+        dashboard = _start_once(folder, log, env, params)
         if dashboard is not None:
             return dashboard
         _kill(folder)
@@ -84,7 +87,7 @@ def _start(folder: Path, env: Mapping[str, str]) -> int:
     raise RayStartError(f"no Ray head came up in {_ATTEMPTS} attempts; the last one said:\n{last}")
 
 
-def _start_once(folder: Path, log: Path, env: Mapping[str, str]) -> int | None:
+def _start_once(folder: Path, log: Path, env: Mapping[str, str], params: Sequence[str]) -> int | None:
     gcs, dashboard, client, agent, metrics = free_ports(5)
     python = installed_python()
     command: list[str | Path] = [
@@ -93,6 +96,7 @@ def _start_once(folder: Path, log: Path, env: Mapping[str, str]) -> int | None:
         *(f"--port={gcs}", f"--dashboard-port={dashboard}", f"--ray-client-server-port={client}"),
         *(f"--dashboard-agent-listen-port={agent}", f"--metrics-export-port={metrics}"),
         *("--min-worker-port=0", "--max-worker-port=0", "--num-cpus=1", "--object-store-memory=80000000"),
+        *params,
     ]
     own = {_MARK: str(folder), "PATH": f"{python.parent}:{os.environ['PATH']}", "PYTHONUNBUFFERED": "1"}
     with log.open("w") as output:

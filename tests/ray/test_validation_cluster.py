@@ -90,11 +90,6 @@ def test_what_users_of_kuberay_write_is_fine(fields: list[tuple[Path, object]]) 
             {"volcano.sh/network-topology-highest-tier-allowed": "two"},
             "metadata.labels[volcano.sh/network-topology-highest-tier-allowed]: must be a whole number from 0 up",
         ),
-        (
-            ["metadata", "annotations"],
-            {"ray.io/ft-enabled": "true"},
-            "metadata.annotations[ray.io/ft-enabled]: is not supported yet by this version of Muster",
-        ),
     ],
 )
 def test_names_labels_and_annotations(path: Path, value: object, problem: str) -> None:
@@ -323,7 +318,6 @@ def test_the_autoscaler(fields: list[tuple[Path, object]], problem: str | None) 
 @pytest.mark.parametrize(
     ("fields", "problem"),
     [
-        ([(["spec", "gcsFaultToleranceOptions"], {"redisAddress": "r"})], "spec.gcsFaultToleranceOptions: "),
         ([([*HEAD, "enableIngress"], True)], "spec.headGroupSpec.enableIngress: "),
         ([(["spec", "historyServerOptions"], {})], "spec.historyServerOptions: "),
         ([(["spec", "networkPolicy"], {"mode": "DenyAll"})], "spec.networkPolicy: "),

@@ -181,8 +181,11 @@ def test_a_message_about_broken_yaml_does_not_repeat_what_may_be_secret() -> Non
 
 
 def test_the_annotations_of_the_job_count_for_its_cluster() -> None:
-    (told,) = problems(job({"annotations": {"ray.io/ft-enabled": "true"}}))
-    assert told.startswith("metadata.annotations[ray.io/ft-enabled]: is not supported yet")
+    annotated = job({"annotations": {"ray.io/ft-enabled": "true"}})
+    assert problems(annotated) == []
+    annotated["spec"]["rayClusterSpec"]["gcsFaultToleranceOptions"] = {"redisAddress": "redis:6379"}
+    (told,) = problems(annotated)
+    assert told.startswith("metadata.annotations[ray.io/ft-enabled]: says the same thing as gcsFaultToleranceOptions")
 
 
 def test_a_job_without_a_spec_is_told_what_it_lacks() -> None:

@@ -65,6 +65,13 @@ def run(
             "job waits until somebody creates it; root and default are created in any case."
         ),
     ] = True,
+    gcs_ft_redis_cleanup: Annotated[
+        bool,
+        typer.Option(
+            help="Hold a deleted RayCluster whose state is in a Redis until that has been cleared out.",
+            envvar="ENABLE_GCS_FT_REDIS_CLEANUP",
+        ),
+    ] = True,
     cluster_domain: Annotated[str, typer.Option(help="The cluster's DNS domain.")] = "cluster.local",
     health_port: Annotated[int, typer.Option(help="Port of /healthz and /readyz; 0 for none.")] = 8082,
     admission_port: Annotated[
@@ -142,6 +149,7 @@ def run(
         starvation_timeout=starvation_timeout,
         create_queues=create_queues,
         gate=gate is not False,
+        redis_cleanup=gcs_ft_redis_cleanup,
         watch_namespaces=tuple(watch_namespace or ()),
         admission_port=admission_port,
         admission_hosts=tuple(admission_host or ()),

@@ -74,7 +74,8 @@ class ControllerOptions:
     `submitter_image` is Muster's own image. `gate` holds pods back until their gang has a place; None under a scheduler
     that does not remove it. An empty `namespaces` means all. `poll_interval` is how often a running
     Ray job is looked at; after `status_check_timeout` without an answer the job counts as lost; a submitter gets
-    `submitter_grace` to end after its Ray job did.
+    `submitter_grace` to end after its Ray job did. `redis_cleanup` says whether a cluster with its state in a Redis is
+    held until that has been cleared out.
     """
 
     submitter_image: str
@@ -87,6 +88,7 @@ class ControllerOptions:
     status_check_timeout: float = 300.0
     submitter_grace: float = 300.0
     create_queues: bool = True
+    redis_cleanup: bool = True
     pods: PodOptions = field(default_factory=PodOptions)
 
 

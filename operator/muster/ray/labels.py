@@ -23,6 +23,7 @@ CREATED_BY = "app.kubernetes.io/created-by"
 # Their values
 HEAD = "head"
 WORKER = "worker"
+REDIS_CLEANUP = "redis-cleanup"
 HEAD_GROUP = "headgroup"
 SUBMITTER_GROUP = "submittergroup"
 APPLICATION = "kuberay"
@@ -38,6 +39,7 @@ ENABLE_SERVE_SERVICE = "ray.io/enable-serve-service"
 OVERWRITE_CONTAINER_COMMAND = "ray.io/overwrite-container-cmd"
 FT_ENABLED = "ray.io/ft-enabled"
 EXTERNAL_STORAGE_NAMESPACE = "ray.io/external-storage-namespace"
+FT_DELETION_TIMEOUT = "ray.io/gcs-ft-deletion-timeout"
 KUBERAY_VERSION = "ray.io/kuberay-version"
 UPGRADE_STRATEGY_RECREATE_HASH = "ray.io/upgrade-strategy-recreate-hash"
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
@@ -59,9 +61,11 @@ COMPANION_NODES = "muster.dev/companion-nodes"
 # What an object was made from, Muster's own
 SPEC_HASH = "muster.dev/spec-hash"
 TEMPLATE_HASH = "muster.dev/template-hash"
+REDIS_CLEANUP_OF = "muster.dev/redis-cleanup-of"
 
 # Finalizers: only where a deletion needs work outside Kubernetes
 RAYJOB_FINALIZER = "ray.io/rayjob-finalizer"
+REDIS_FINALIZER = "ray.io/gcs-ft-redis-cleanup-finalizer"
 
 # spec.managedBy
 MANAGED_BY_KUBERAY = "ray.io/kuberay-operator"

@@ -101,6 +101,11 @@ def service_account(cluster: str) -> str:
     return checked_name(cluster)
 
 
+def redis_cleanup_job(cluster: str) -> str:
+    """The Job that clears a deleted cluster's state out of its Redis."""
+    return f"{cluster}-redis-cleanup"[:_MAX_LABEL_VALUE].rstrip("-.")
+
+
 def token_secret(cluster: str) -> str:
     """The Secret with the cluster's token, where Muster makes it."""
     return checked_name(cluster)

@@ -21,6 +21,7 @@ from muster.ray.autoscaler import add_autoscaler, is_version_2, never_restarted
 from muster.ray.autoscaler_access import autoscaler_account
 from muster.ray.container import complete_ray_container
 from muster.ray.environment import head_address_env
+from muster.ray.fault_tolerance import head_annotations
 from muster.ray.gang_membership import GangMembership
 from muster.ray.init_container import wait_gcs_ready
 from muster.ray.owner import owner_reference
@@ -60,8 +61,7 @@ def head_pod(
 ) -> Manifest:
     """The head pod. Raises QuantityError when the Ray container's resources can't be read."""
     pod = _ray_pod(cluster, RayNode.head(cluster, options.cluster_domain), name, gang, options)
-    # Fault tolerance of the control service is not set up here, whatever the cluster asks for; so the pod says no.
-    pod["metadata"]["annotations"][labels.FT_ENABLED] = "false"
+    pod["metadata"]["annotations"].update(head_annotations(cluster))
     if cluster.spec.autoscaling:
         add_autoscaler(pod["spec"], cluster, autoscaler_account(cluster), options)
     return pod

@@ -10,6 +10,7 @@ from muster.api.raycluster import RayCluster, WorkerGroupSpec
 from muster.ray import labels, names
 from muster.ray.authentication import token_env
 from muster.ray.autoscaler import said_of_autoscaler
+from muster.ray.fault_tolerance import head_env, head_start_params, worker_env
 
 GCS_PORT: Final = 6379
 CLIENT_PORT: Final = 10001
@@ -50,10 +51,10 @@ class RayNode:
             node_type=labels.HEAD,
             group=labels.HEAD_GROUP,
             template=group.template,
-            start_params=group.ray_start_params or {},
+            start_params=head_start_params(cluster),
             group_resources=group.resources or {},
             group_labels=group.labels or {},
-            option_env=token_env(cluster),
+            option_env=[*token_env(cluster), *head_env(cluster)],
             autoscaler=said_of_autoscaler(cluster.spec, is_head=True),
             **_shared(cluster, cluster_domain),
         )
@@ -68,7 +69,7 @@ class RayNode:
             start_params=group.ray_start_params or {},
             group_resources=group.resources or {},
             group_labels=group.labels or {},
-            option_env=token_env(cluster),
+            option_env=[*token_env(cluster), *worker_env(cluster)],
             autoscaler=said_of_autoscaler(cluster.spec, is_head=False),
             **_shared(cluster, cluster_domain),
         )

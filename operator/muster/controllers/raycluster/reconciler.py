@@ -26,6 +26,7 @@ from muster.controllers.raycluster.gang import ensure_gang, has_own_pod_group
 from muster.controllers.raycluster.memory import ClusterMemory
 from muster.controllers.raycluster.place import keeps_place_until, not_stuck
 from muster.controllers.raycluster.pods import ClusterPods
+from muster.controllers.raycluster.redis_cleanup import hold_finalizer, let_go
 from muster.controllers.raycluster.services import ensure_services
 from muster.controllers.raycluster.status import report, report_refusal
 from muster.controllers.raycluster.suspend import give_everything_back, suspending_is_recorded
@@ -57,9 +58,11 @@ class RayClusterReconciler:
         if raw is None:
             self._memories.pop(key, None)
             return None
-        # Pods and services of a cluster that is being deleted are the garbage collector's.
-        if managed_elsewhere(raw) or being_deleted(raw):
+        if managed_elsewhere(raw):
             return None
+        # Pods and services of a cluster that is being deleted are the garbage collector's; its Redis is ours.
+        if being_deleted(raw):
+            return await let_go(self._context, raw)
         cluster = understand(self._context, RayCluster, raw)
         return None if cluster is None else await self._reconcile(key, raw, cluster)
 
@@ -95,6 +98,7 @@ class RayClusterReconciler:
         return Requeue(min(ends) - now) if ends else None
 
     async def _bring_about(self, key: str, raw: Raw, cluster: RayCluster) -> Requeue | None:
+        raw = await hold_finalizer(self._context, raw, cluster)
         try:
             await ensure_gang(self._context, cluster)
             complaint = self._closed_queue(key, cluster)

@@ -43,6 +43,7 @@ CLUSTER_RULES: tuple[ClusterRule, ...] = (
     authentication.token_authentication,
     fault_tolerance.annotation,
     fault_tolerance.redis,
+    fault_tolerance.redis_options,
     unsupported.cluster_features,
 )
 
