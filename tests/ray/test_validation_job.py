@@ -53,6 +53,9 @@ BOMB = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "\n".join(
         job(submitterPodTemplate={"spec": {"restartPolicy": "OnFailure", "containers": [{"name": "s"}]}}),
         job(submitterPodTemplate={"spec": {"nodeSelector": {"a": "b"}}}),
         job(clusterSelector={}),
+        job(clusterSelector={"ray.io/cluster": "x"}, rayClusterSpec=...),
+        job(clusterSelector={"ray.io/cluster": "x"}),
+        job(clusterSelector={"ray.io/cluster": "x"}, rayClusterSpec=..., suspend=True),
         job({"name": "x" * 47}),
         job(runtimeEnvYAML="1: a\nb: c"),
         job(submissionMode="HTTPMode", entrypoint="x" * 131_000),
@@ -83,8 +86,18 @@ def test_what_users_of_kuberay_write_is_fine(obj: Json) -> None:
             "spec.submissionMode: SidecarMode is not supported yet by this version of Muster; use K8sJobMode",
         ),
         (
-            job(clusterSelector={"ray.io/cluster": "x"}, rayClusterSpec=...),
-            "spec.clusterSelector: is not supported yet by this version of Muster",
+            job(clusterSelector={"ray.io/cluster": ""}, rayClusterSpec=...),
+            "spec.clusterSelector[ray.io/cluster]: is required; name the RayCluster to run on",
+        ),
+        (job(clusterSelector={"a": "b"}), "spec.clusterSelector[ray.io/cluster]: is required; name"),
+        (job(clusterSelector={"ray.io/cluster": "A b"}), 'spec.clusterSelector[ray.io/cluster]: "A b" can\'t be the'),
+        (
+            job(clusterSelector={"ray.io/cluster": "x"}, backoffLimit=1),
+            "spec.backoffLimit: can't be combined with clusterSelector: each attempt needs a new cluster",
+        ),
+        (
+            job(clusterSelector={"ray.io/cluster": "x"}, suspend=True, jobId="mine"),
+            "spec.jobId: can't be combined with clusterSelector and suspend: Ray takes an id only once",
         ),
         (
             job(deletionStrategy={"deletionRules": [{"policy": "DeleteSelf", "condition": {"jobStatus": "FAILED"}}]}),

@@ -70,6 +70,7 @@ class Wiring:
 
     def _ray_cluster(self, change: Change[ObservedRayCluster]) -> None:
         self._child(change)
+        self._wake_interested(RAYCLUSTERS, change.object.key)
 
     def _pod_group(self, change: Change[PodGroup]) -> None:
         self._child(change)

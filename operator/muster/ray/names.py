@@ -81,6 +81,12 @@ def generated(owner: str, suffix: str) -> str:
     return f"{owner}-{suffix}"
 
 
+def is_generated(owner: str, name: str) -> bool:
+    """Whether `name` may have come from `generated` for this owner."""
+    prefix, _, suffix = name.rpartition("-")
+    return prefix == owner and len(suffix) == SUFFIX_LENGTH and set(suffix) <= set(SUFFIX_ALPHABET)
+
+
 def submitter_job(ray_job: str) -> str:
     """The Kubernetes Job that submits."""
     return ray_job

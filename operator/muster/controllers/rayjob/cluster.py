@@ -12,10 +12,13 @@ from muster.controllers.children import controlled_by
 from muster.controllers.context import ObservedRayCluster
 from muster.controllers.dashboard import Dashboard
 from muster.controllers.rayjob.look import Look
+from muster.kube.resource import RAYCLUSTERS
 from muster.ray import labels, names
+from muster.ray.cluster_conditions import HEAD_POD_READY, PROVISIONED
 from muster.ray.jobs_api import RayJobsClient
 from muster.ray.owner import owner_reference
 from muster.ray.pod_health import is_head, is_terminating
+from muster.ray.selection import runs_elsewhere
 from muster.ray.services import dashboard_port, head_ports
 from muster.ray.template_hash import content_hash
 from muster.ray.validation import validate_ray_cluster
@@ -50,11 +53,16 @@ def manifest(job: RayJob, name: str) -> dict[str, Any]:
 
 
 async def find(look: Look) -> ObservedRayCluster | None:
-    """The job's cluster as it is; None when there is none. The API server is asked before that is believed."""
+    """The cluster of this attempt as it is; None when there is none. The API server is asked before that is believed.
+
+    Changes of one that the job only uses come to the job from now on; those of its own do anyhow.
+    """
     name = look.status.ray_cluster_name
     if not name:
         return None
     clusters, namespace = look.context.ray_clusters, look.job.metadata.namespace
+    if runs_elsewhere(look.job):
+        look.context.job_interests.add(f"{namespace}/{look.job.metadata.name}", RAYCLUSTERS, f"{namespace}/{name}")
     return clusters.get(namespace, name) or await clusters.read(namespace, name)
 
 
@@ -86,9 +94,16 @@ def is_outdated(look: Look, cluster: ObservedRayCluster) -> bool:
     return made_from != content_hash(manifest(look.job, cluster.metadata.name)["spec"])
 
 
-def is_ready(cluster: ObservedRayCluster) -> bool:
-    """Whether jobs may be handed to the cluster: it is ready as its spec is now, and not on its way out."""
+def is_ready(look: Look, cluster: ObservedRayCluster) -> bool:
+    """Whether jobs may be handed to the cluster: it is ready as its spec is now, and not on its way out.
+
+    A cluster that others made may grow and shrink meanwhile: it was complete once, and its head is ready.
+    """
     status, meta = cluster.status, cluster.metadata
+    if not is_the_jobs(look, cluster):
+        conditions = {entry.get("type"): entry.get("status") for entry in status.get("conditions") or []}
+        up = conditions.get(PROVISIONED) == "True" and conditions.get(HEAD_POD_READY) == "True"
+        return meta.deletion_timestamp is None and (up or status.get("state") == READY)
     current = (status.get("observedGeneration") or 0) >= (meta.generation or 0)
     return status.get("state") == READY and current and meta.deletion_timestamp is None
 
@@ -98,13 +113,22 @@ def is_the_jobs(look: Look, cluster: ObservedRayCluster) -> bool:
     return controlled_by(cluster.metadata, look.job.metadata.uid)
 
 
+def serves(look: Look, cluster: ObservedRayCluster) -> bool:
+    """Whether the job runs on the cluster, its own or a selected one.
+
+    Users may write the status: a cluster that it names is not the job's for that.
+    """
+    return is_the_jobs(look, cluster) or runs_elsewhere(look.job)
+
+
 def stays(look: Look, cluster: ObservedRayCluster) -> bool:
-    """Whether the cluster is the job's and not on its way out; by its old name there may be another one."""
-    return is_the_jobs(look, cluster) and cluster.metadata.deletion_timestamp is None
+    """Whether the cluster is the attempt's and not on its way out; by its old name there may be another one."""
+    return serves(look, cluster) and cluster.metadata.deletion_timestamp is None
 
 
 def model(look: Look, cluster: ObservedRayCluster) -> RayCluster:
     """The cluster in full; one that was edited into what can't work is taken as it was made, for so its pods stay.
+    What others made is taken as it is.
 
     Raises MalformedResource or ValueError when the job's own spec has become of no use as well.
     """
@@ -116,6 +140,8 @@ def model(look: Look, cluster: ObservedRayCluster) -> RayCluster:
         "labels": meta.labels,
         "annotations": meta.annotations,
     }
+    if not is_the_jobs(look, cluster):
+        return RayCluster.parse({"metadata": metadata, "spec": cluster.spec})
     try:
         found = RayCluster.parse({"metadata": metadata, "spec": cluster.spec})
     except MalformedResource:

@@ -1,21 +1,30 @@
 """The finalizer of a RayJob: held only while a Ray job may run, so that a deletion can stop it first.
 
-A deleted RayJob tries once to stop its Ray job and then lets go, whatever came of it. Should the operator be gone for
+A deleted RayJob tries once to stop its Ray job and then lets go, whatever came of it: the pods go with it. On a cluster
+that others made and that stays it tries for half a minute. Should the operator be gone for
 good, `kubectl patch rayjob NAME --type=merge -p '{"metadata":{"finalizers":null}}'` frees the object by hand.
 """
 
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 
 from muster.api.rayjob import JobDeploymentStatus, RayJob
+from muster.controllers.clock import seconds_of
 from muster.controllers.context import Context
 from muster.controllers.primary import Raw
 from muster.controllers.rayjob.look import Look
-from muster.controllers.rayjob.stopping import stop_ray_job
+from muster.controllers.rayjob.stopping import Stop, stop_ray_job
+from muster.controllers.rayjob.submitter import delete_submitter
+from muster.controllers.runner import Requeue
 from muster.kube.errors import NotFound
 from muster.kube.resource import RAYJOBS
 from muster.ray.labels import RAYJOB_FINALIZER
+from muster.ray.selection import runs_elsewhere
+
+STOP_SECONDS = 30.0
+"""How long after its deletion a RayJob is kept for a dashboard that does not answer."""
 
 logger = logging.getLogger(__name__)
 
@@ -39,32 +48,40 @@ async def drop_finalizer(look: Look) -> None:
         await look.patch_metadata({"finalizers": rest or None})
 
 
-async def _try_to_stop(look: Look) -> None:
-    """Once, and whatever goes wrong: an object that can't be deleted is worse than a job that its pods' end stops."""
+async def _try_to_stop(look: Look) -> bool:
+    """Once, and whatever goes wrong: an object that can't be deleted is worse than a job that its pods' end stops.
+
+    Whether it is to be tried again.
+    """
     try:
-        await stop_ray_job(look)
+        if runs_elsewhere(look.job):  # else its next pod might submit what has just been stopped
+            await delete_submitter(look)
+        result = await stop_ray_job(look)
     except Exception:
         meta = look.job.metadata
         logger.exception("RayJob %s/%s is deleted without its Ray job being stopped", meta.namespace, meta.name)
+        return False
+    deleted_at = seconds_of(look.raw["metadata"].get("deletionTimestamp")) or 0.0
+    return result is Stop.UNKNOWN and runs_elsewhere(look.job) and look.now < deleted_at + STOP_SECONDS
 
 
-async def let_go(context: Context, raw: Raw, job: RayJob | None) -> None:
-    """The RayJob is being deleted: stop its Ray job if one may run (one try), and drop the finalizer in any case.
+async def let_go(context: Context, raw: Raw, job: RayJob | None) -> Requeue | None:
+    """The RayJob is being deleted: stop its Ray job if one may run, and drop the finalizer in any case.
 
     `job` is None for an object that can't be understood; it is let go too. Everything that was made for the RayJob
     goes with it by owner references.
     """
     finalizers = raw["metadata"].get("finalizers") or []
     if RAYJOB_FINALIZER not in finalizers:
-        return
+        return None
     if job is not None:
         look = Look(context, raw, job)
-        if look.state == JobDeploymentStatus.RUNNING and not look.ray_status.terminal:
-            await _try_to_stop(look)
+        may_run = look.state == JobDeploymentStatus.RUNNING and not look.ray_status.terminal
+        if may_run and await _try_to_stop(look):
+            return Requeue(context.options.poll_interval)
     rest = [one for one in finalizers if one != RAYJOB_FINALIZER]
     meta = raw["metadata"]
     body = {"metadata": {"finalizers": rest or None, "resourceVersion": meta["resourceVersion"]}}
-    try:
+    with suppress(NotFound):
         await context.client.patch(RAYJOBS, meta["namespace"], meta["name"], body)
-    except NotFound:
-        return
+    return None

@@ -20,6 +20,7 @@ from muster.controllers.rayjob.submitter import delete_submitter, find_submitter
 from muster.controllers.rayjob.teardown import delete_cluster
 from muster.controllers.rayjob.verdict import RAY_JOB_LOST
 from muster.controllers.runner import Requeue
+from muster.ray.selection import runs_elsewhere
 
 STOP_SECONDS = 60.0
 """How long after the end a Ray job is tried to be stopped."""
@@ -84,6 +85,8 @@ async def _silence_submitter(look: Look) -> Requeue | None:
 
 async def _give_back(look: Look) -> Requeue | None:
     spec = look.job.spec
+    if runs_elsewhere(look.job):
+        return None
     if await _never_had_a_place(look):
         await release_pod_group(look.context, look.job)
         await delete_cluster(look)

@@ -18,6 +18,7 @@ from muster.controllers.rayjob.ending import fail
 from muster.controllers.rayjob.finalizer import hold_finalizer
 from muster.controllers.rayjob.gang import keep_gang
 from muster.controllers.rayjob.look import Look
+from muster.controllers.rayjob.selecting import begin_again_elsewhere, select
 from muster.controllers.rayjob.submitter import ensure_submitter, find_submitter
 from muster.controllers.rayjob.waiting import why_waiting
 from muster.controllers.runner import Requeue
@@ -25,6 +26,7 @@ from muster.kube.errors import Invalid
 from muster.kube.resource import QUEUES
 from muster.ray.authentication import token_env
 from muster.ray.gang import pod_group_name, queue_name
+from muster.ray.selection import runs_elsewhere
 
 _ASK_FOR_JOB = "The cluster is ready; submit a job to it, then set spec.jobId to the job's id"
 
@@ -38,8 +40,10 @@ async def initialize(look: Look) -> Requeue | None:
     if limits and limits[0].at <= look.now:
         await fail(look, limits[0].reason, limits[0].message)
         return None
-    cluster = await _bring_about(look)
-    if cluster is not None and job_cluster.is_ready(cluster):
+    if await begin_again_elsewhere(look):
+        return None
+    cluster = await (select(look) if runs_elsewhere(look.job) else _bring_about(look))
+    if cluster is not None and job_cluster.is_ready(look, cluster):
         await _submit(look, cluster)
         return None
     if cluster is not None:

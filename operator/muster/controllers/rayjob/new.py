@@ -6,6 +6,7 @@ from muster.api.rayjob import JobDeploymentStatus, SubmissionMode
 from muster.controllers.rayjob.look import Look
 from muster.controllers.runner import Requeue
 from muster.ray import names
+from muster.ray.selection import selected_cluster
 
 
 async def begin(look: Look) -> Requeue | None:
@@ -22,7 +23,7 @@ async def begin(look: Look) -> Requeue | None:
         job_deployment_status=JobDeploymentStatus.INITIALIZING.value,
         # Interactive users make a job of their own, and say later which it is.
         job_id=None if interactive else spec.job_id or names.generated(name, names.random_suffix(look.context.random)),
-        ray_cluster_name=names.generated(name, names.random_suffix(look.context.random)),
+        ray_cluster_name=selected_cluster(look.job) or names.generated(name, names.random_suffix(look.context.random)),
         start_time=look.status.start_time or look.stamp(),
         reason=None,
         message=None,

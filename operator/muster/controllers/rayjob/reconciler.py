@@ -61,8 +61,7 @@ class RayJobReconciler:
             return None
         job = understand(self._context, RayJob, raw)
         if being_deleted(raw):
-            await let_go(self._context, raw, job)
-            return None
+            return await let_go(self._context, raw, job)
         return None if job is None else await self._go_on(Look(self._context, raw, job))
 
     async def _go_on(self, look: Look) -> Requeue | None:

@@ -23,8 +23,10 @@ from muster.controllers.rayjob.look import Look
 from muster.controllers.rayjob.submitter import Submitter, ensure_submitter, observe
 from muster.controllers.rayjob.verdict import Complete, Decision, Fail, Missing, Sight, Silent, Stay, Submit, judge
 from muster.controllers.runner import Requeue
+from muster.ray.authentication import token_env
 from muster.ray.job_info import JobInfo
 from muster.ray.jobs_api import JobNotFound, RayApiError, RayJobsClient, SubmissionRefused
+from muster.ray.selection import runs_elsewhere
 from muster.ray.submitter import submission
 
 _HANDED_OVER = (
@@ -81,7 +83,7 @@ async def _look_after(look: Look, cluster: ObservedRayCluster) -> None:
     async with client as ray:
         decision = judge(_sight(look, await _ask(look, ray), submitter))
         if isinstance(decision, Submit):
-            await _hand_over(look, ray)
+            await _hand_over(look, model, ray)
             return
     await _carry_out(look, cluster, decision)
 
@@ -97,7 +99,9 @@ async def _carry_out(look: Look, cluster: ObservedRayCluster, decision: Decision
 
 
 async def _keep_up(look: Look, cluster: RayCluster, submitter: Submitter) -> None:
-    """Keep gang and service as they should be. A bad edit of the spec changes nothing that has been begun."""
+    """Keep gang and service as they should be, where the cluster is the job's own."""
+    if runs_elsewhere(look.job):
+        return
     await keep_gang_in_passing(look, cluster, submitter_to_come=not submitter.ended)
     await in_passing(look, "head service", ensure_head_service(look, cluster))
 
@@ -128,14 +132,14 @@ def _sight(look: Look, answer: JobInfo | Missing | Silent | None, submitter: Sub
     )
 
 
-async def _hand_over(look: Look, ray: RayJobsClient) -> None:
+async def _hand_over(look: Look, cluster: RayCluster, ray: RayJobsClient) -> None:
     """Ray has never had the job. That it has it now is stored at once: from then on it is never handed over again."""
     problems = look.problems_with(*_HANDED_OVER)
     if problems:
         await look.write(message=in_words(problems))
         return
     if look.job.spec.mode == SubmissionMode.K8S_JOB:
-        await ensure_submitter(look, str(look.status.dashboard_url))
+        await ensure_submitter(look, str(look.status.dashboard_url), token_env(cluster))
         return
     try:
         await ray.submit(submission(look.job, str(look.status.job_id)))

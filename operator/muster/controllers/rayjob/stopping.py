@@ -28,8 +28,7 @@ class Stop(Enum):
 async def stop_ray_job(look: Look) -> Stop | JobStatus:
     """Ask Ray once to stop the job; the job's final status when it has one already. Never raises for Ray's sake."""
     cluster = await job_cluster.find(look)
-    # Users may write the status: a cluster that it names is not the job's for that.
-    if cluster is None or not job_cluster.is_the_jobs(look, cluster) or not look.status.job_id:
+    if cluster is None or not job_cluster.serves(look, cluster) or not look.status.job_id:
         return Stop.GONE
     try:
         async with await job_cluster.connect(look, job_cluster.model(look, cluster)) as ray:

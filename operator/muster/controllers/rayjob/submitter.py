@@ -14,6 +14,7 @@ from muster.kube.errors import ApiError
 from muster.kube.objects import Job
 from muster.ray import names
 from muster.ray.pod_health import condition
+from muster.ray.selection import runs_elsewhere
 from muster.ray.submitter import submitter_job
 
 
@@ -72,7 +73,7 @@ async def ensure_submitter(look: Look, dashboard_address: str, token_env: Sequen
         image=options.submitter_image,
         dashboard_address=dashboard_address,
         submission_id=str(look.status.job_id),
-        gang=membership(look.context, look.job),
+        gang=None if runs_elsewhere(look.job) else membership(look.context, look.job),
         image_pull_policy=options.submitter_image_pull_policy,
         token_env=token_env,
     )

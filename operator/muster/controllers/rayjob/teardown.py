@@ -5,16 +5,19 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from muster.api.rayjob import JobStatus
 from muster.controllers.children import controller_of
 from muster.controllers.gang import release_pod_group
 from muster.controllers.raycluster.place import keeps_place_until
 from muster.controllers.rayjob import cluster as job_cluster
-from muster.controllers.rayjob.finalizer import drop_finalizer
+from muster.controllers.rayjob.finalizer import drop_finalizer, holds_finalizer
 from muster.controllers.rayjob.look import Look
+from muster.controllers.rayjob.stopping import Stop, stop_ray_job
 from muster.controllers.rayjob.submitter import delete_submitter
 from muster.controllers.runner import Requeue
 from muster.kube.objects import Pod
 from muster.kube.resource import PODS, RAYCLUSTERS
+from muster.ray.selection import runs_elsewhere
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +33,14 @@ async def tear_down(look: Look) -> Teardown:
 
     The PodGroup is released before the cluster goes, so that its phase does not fall back while pods disappear and its
     quota is free at once. The next attempt must not meet pods of this one, so the last pod is waited for; one that a
-    dead node never confirms counts as gone after a while.
+    dead node never confirms counts as gone after a while. On a cluster that others made the job is stopped and nothing
+    goes.
     """
     await release_pod_group(look.context, look.job)
     submitter_gone = await delete_submitter(look)
     cluster_gone = await delete_cluster(look)
+    if submitter_gone and runs_elsewhere(look.job) and await _still_runs(look):
+        return Teardown(False, Requeue(look.context.options.poll_interval))
     ends = _pods_until(look)
     if not (submitter_gone and cluster_gone) or math.inf in ends:
         return Teardown(False)
@@ -57,10 +63,18 @@ async def delete_cluster(look: Look) -> bool:
     return clusters.get(cluster.metadata.namespace, cluster.metadata.name) is None
 
 
+async def _still_runs(look: Look) -> bool:
+    """Have Ray stop the job on a cluster that stays; whether it may still run there."""
+    if not holds_finalizer(look):
+        return False
+    result = await stop_ray_job(look)
+    return result is not Stop.GONE and not isinstance(result, JobStatus)
+
+
 def _pods_until(look: Look) -> list[float]:
     """Until when each pod that is left of the job's own cluster keeps its place (Unix seconds)."""
     name, namespace = look.status.ray_cluster_name, look.job.metadata.namespace
-    if not name:
+    if not name or runs_elsewhere(look.job):
         return []
     look.context.job_interests.add(f"{namespace}/{look.job.metadata.name}", PODS, f"{namespace}/{name}")
     pods = [pod for pod in look.context.pods_labelled(namespace, name) if _is_made_by(pod, name)]

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 from muster.api.errors import FieldProblem
 from muster.api.rayjob import RayJob, SubmissionMode
-from muster.ray import names
+from muster.ray import labels, names
+from muster.ray.selection import runs_elsewhere, selected_cluster
 from muster.ray.validation import authentication, groups, metadata, pods, program, unsupported
 from muster.ray.validation.ray_cluster import cluster_spec_problems
 from muster.ray.validation.view import ClusterView, Problems, Template
@@ -48,7 +49,7 @@ def cluster(job: RayJob) -> Problems:
     """There is a cluster to run on, and its spec makes sense."""
     spec = job.spec.ray_cluster_spec
     if spec is None:
-        if not job.spec.cluster_selector:  # refused as a whole, see `unsupported`
+        if not runs_elsewhere(job):
             yield FieldProblem("spec.rayClusterSpec", "is required; describe the cluster to run on")
         return
     view = ClusterView.of(
@@ -61,9 +62,28 @@ def cluster(job: RayJob) -> Problems:
     yield from cluster_spec_problems(view)
 
 
+def cluster_selector(job: RayJob) -> Problems:
+    """A cluster that others made is named, and the job needs nothing of it that only its own could give."""
+    if not runs_elsewhere(job):
+        return
+    name, path = selected_cluster(job), f"spec.clusterSelector[{labels.CLUSTER}]"
+    if name is None:
+        yield FieldProblem(path, "is required; name the RayCluster to run on")
+    elif not metadata.is_subdomain(name):
+        yield FieldProblem(path, f'"{name}" can\'t be the name of a RayCluster')
+    if job.spec.mode == SubmissionMode.SIDECAR:
+        yield FieldProblem("spec.submissionMode", "SidecarMode needs a cluster of the job's own, not clusterSelector")
+    if (job.spec.backoff_limit or 0) > 0:
+        text = "can't be combined with clusterSelector: each attempt needs a new cluster; leave it out"
+        yield FieldProblem("spec.backoffLimit", text)
+    if job.spec.suspend and job.spec.job_id:
+        text = "can't be combined with clusterSelector and suspend: Ray takes an id only once; leave it out"
+        yield FieldProblem("spec.jobId", text)
+
+
 def suspension(job: RayJob) -> Problems:
-    """Suspending takes the cluster away, so that the job has to own it and to let go of it."""
-    if job.spec.suspend and not job.spec.shutdown_after_job_finishes:
+    """Suspending takes the job's own cluster away, so that the job has to let go of it."""
+    if job.spec.suspend and not job.spec.shutdown_after_job_finishes and not runs_elsewhere(job):
         yield FieldProblem("spec.suspend", "needs shutdownAfterJobFinishes: true; set it, or leave suspend false")
 
 
@@ -121,6 +141,7 @@ JOB_RULES: tuple[JobRule, ...] = (
     unsupported.job_features,
     cluster,
     authentication.no_kubernetes_tokens,
+    cluster_selector,
     suspension,
     time_to_live,
     deadlines,

@@ -24,7 +24,6 @@ CLUSTER_FEATURES: dict[str, Callable[[RayClusterSpec], bool]] = {
 }
 
 JOB_FEATURES: dict[str, Callable[[RayJob], bool]] = {
-    "clusterSelector": lambda job: bool(job.spec.cluster_selector),
     "deletionStrategy": lambda job: job.spec.deletion_strategy is not None,
 }
 

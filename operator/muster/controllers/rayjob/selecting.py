@@ -1,0 +1,37 @@
+"""`spec.clusterSelector`: the job waits for a cluster that others made, and makes none.
+
+Neither a PodGroup nor a queue is needed: the cluster's pods have their places already, and the submitter, which is
+small, is an ordinary pod.
+"""
+
+from __future__ import annotations
+
+from muster.api.rayjob import JobDeploymentStatus
+from muster.controllers.context import ObservedRayCluster
+from muster.controllers.rayjob import cluster as job_cluster
+from muster.controllers.rayjob.look import Look
+from muster.ray import names
+from muster.ray.selection import selected_cluster
+
+
+async def select(look: Look) -> ObservedRayCluster | None:
+    """The selected cluster; None while there is none, which the status says."""
+    cluster = await job_cluster.find(look)
+    if cluster is not None and cluster.metadata.deletion_timestamp is None:
+        return cluster
+    state = "is being deleted" if cluster is not None else "does not exist"
+    message = f'spec.clusterSelector: RayCluster "{look.status.ray_cluster_name}" {state}; the job waits for one'
+    look.say("Warning", "RayClusterNotFound", message, "Validate")
+    await look.write(message=message, ray_cluster_status=None)
+    return None
+
+
+async def begin_again_elsewhere(look: Look) -> bool:
+    """Whether the spec means another cluster now than the one that the attempt has begun with; then it begins anew."""
+    selected, begun_with = selected_cluster(look.job), str(look.status.ray_cluster_name)
+    own = names.is_generated(look.job.metadata.name, begun_with)
+    if begun_with == selected or (selected is None and own):
+        return False
+    message = "spec.clusterSelector was changed"
+    await look.write(job_deployment_status=JobDeploymentStatus.RETRYING.value, message=message)
+    return True
