@@ -142,7 +142,7 @@ def test_bad_input_ends_with_status_2_and_one_line(app: typer.Typer, cluster: Pa
     cluster.write_text("kind: Pod\n")
     result = run(app, cluster)
     assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr == f"muster: {cluster}, document 1: apiVersion: is missing\n"
+    assert result.stderr == f"muster: {cluster}, document 1: apiVersion: is missing (Pod)\n"
 
 
 def test_that_an_extender_is_not_asked_is_said(app: typer.Typer, cluster: Path, tmp_path: Path) -> None:

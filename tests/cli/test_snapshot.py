@@ -42,6 +42,14 @@ def test_a_cluster_that_does_not_answer_ends_with_status_1(app: typer.Typer, tmp
     assert not (tmp_path / "s.zip").exists()
 
 
+def test_a_config_map_without_a_configuration_is_bad_usage(app: typer.Typer, tmp_path: Path) -> None:
+    conf = tmp_path / "conf.yaml"
+    conf.write_text("apiVersion: v1\nkind: ConfigMap\ndata: {a: b, c: d}\n")
+    result = CliRunner().invoke(app, ["--conf", str(conf)])
+    assert result.exit_code == 2
+    assert f"{conf}: data: " in result.stderr
+
+
 def test_a_configuration_file_that_is_not_there_is_bad_usage(app: typer.Typer, tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["--conf", str(tmp_path / "scheduler.yaml")])
     assert result.exit_code == 2

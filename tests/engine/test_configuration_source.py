@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import re
 from collections.abc import AsyncIterator
@@ -149,6 +150,71 @@ def test_what_is_not_understood_is_named_with_its_line(tmp_path: Path, text: str
     path.write_text(text)
     with pytest.raises(ConfigurationError, match=re.escape(f"{path}, line {line}: ")) as caught:
         read_configuration(path)
+    assert problem in str(caught.value)
+
+
+def config_map(data: str, metadata: str = "{name: volcano-scheduler-configmap}") -> str:
+    return f"apiVersion: v1\nkind: ConfigMap\nmetadata: {metadata}\n{data}"
+
+
+def indented(text: str) -> str:
+    return "".join(f"    {line}\n" for line in text.splitlines())
+
+
+CONFIG_MAPS = {
+    "Volcano's key": config_map(f"data:\n  volcano-scheduler.conf: |\n{indented(VALID)}"),
+    "Volcano's key among others": config_map(f"data:\n  a: b\n  volcano-scheduler.conf: |\n{indented(VALID)}  z: y\n"),
+    "Muster's key among others": config_map(f"data:\n  a: b\n  scheduler.yaml: |\n{indented(VALID)}"),
+    "the only key": config_map(f"data:\n  mine.yaml: |\n{indented(VALID)}"),
+    "JSON": json.dumps(
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"volcano-scheduler.conf": VALID}}
+    ),
+    "quoted": config_map(f"data:\n  volcano-scheduler.conf: {json.dumps(VALID)}\n"),
+    "in a folded block": config_map("data:\n  c: >\n    {actions: 'enqueue, allocate', tiers: []}\n"),
+}
+
+
+@pytest.mark.parametrize("text", CONFIG_MAPS.values(), ids=CONFIG_MAPS.keys())
+def test_a_whole_config_map_is_read_like_the_file_in_it(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "conf.yaml"
+    path.write_text(text)
+    assert read_configuration(path).actions == ("enqueue", "allocate")
+
+
+BAD_CONFIG_MAPS = {
+    "without data": (config_map(""), "", "data: a ConfigMap with the scheduler's configuration has it under"),
+    "data that is none": (config_map("data: [a]\n"), "", "data: a ConfigMap with"),
+    "no key": (config_map("data: {}\n"), "", "data: a ConfigMap with"),
+    "two keys, neither known": (config_map("data: {a: b, c: d}\n"), "", "this one has a, c"),
+    "a value that is no text": (config_map("data: {a: {b: c}}\n"), "", "data[a]: must be text"),
+    "data twice": (config_map("data: {}\ndata: {}\n"), ", line 5", "data is there twice"),
+    "an unknown plugin in a block": (
+        config_map("data:\n  c: |\n    actions: enqueue\n    tiers:\n    - plugins:\n      - name: gangs\n"),
+        ", line 9",
+        "tiers[0].plugins[0].name: unknown plugin 'gangs'",
+    ),
+    "an unknown plugin in a quoted text": (
+        config_map('data: {c: "actions: enqueue\\ntiers:\\n- plugins:\\n  - name: gangs\\n"}\n'),
+        ", data[c], line 4",
+        "unknown plugin 'gangs'",
+    ),
+    "an action twice": (
+        config_map("data:\n  c: |\n\n    actions: enqueue\n    actions: allocate\n"),
+        ", line 8",
+        "twice",
+    ),
+    "no YAML inside": (config_map("data:\n  c: 'actions: ['\n"), ", data[c]", "not YAML"),
+    "empty inside": (config_map("data: {c: ''}\n"), ", data[c], line 1", "is empty"),
+}
+
+
+@pytest.mark.parametrize(("text", "place", "problem"), BAD_CONFIG_MAPS.values(), ids=BAD_CONFIG_MAPS.keys())
+def test_a_config_map_that_can_not_be_used_says_where(tmp_path: Path, text: str, place: str, problem: str) -> None:
+    path = tmp_path / "conf.yaml"
+    path.write_text(text)
+    with pytest.raises(ConfigurationError) as caught:
+        read_configuration(path)
+    assert str(caught.value).startswith(f"{path}{place}: "), str(caught.value)
     assert problem in str(caught.value)
 
 

@@ -96,3 +96,17 @@ async def test_a_configuration_that_is_not_found_is_said_and_the_rest_is_written
     assert "left out the configuration of Deployment nowhere/muster" in result.stderr
     with zipfile.ZipFile(tmp_path / "snapshot.zip") as archive:
         assert "scheduler.yaml" not in archive.namelist()
+
+
+async def test_of_a_config_map_that_is_given_only_the_configuration_goes_in(
+    control_plane: ControlPlane, tmp_path: Path
+) -> None:
+    conf, output = tmp_path / "conf.yaml", tmp_path / "snapshot.zip"
+    conf.write_text(
+        f"kind: ConfigMap\nmetadata: {{name: c, labels: {{note: {SECRET}}}}}\n"
+        f"data:\n  other: {SECRET}\n  scheduler.yaml: |\n    actions: allocate\n    tiers: []\n"
+    )
+    result = await take(control_plane, output, "--conf", str(conf))
+    assert result.exit_code == 0
+    with zipfile.ZipFile(output) as archive:
+        assert archive.read("scheduler.yaml") == b"actions: allocate\ntiers: []\n"

@@ -145,7 +145,7 @@ BAD = {
     "an item without a kind": (b"apiVersion: v1\nkind: List\nitems: [{apiVersion: v1}]\n", ["item 1", "kind"]),
     "an item that is a word": (b"apiVersion: v1\nkind: List\nitems: [x]\n", ["item 1", "must be an object"]),
     "no name": (broken(metadata={"namespace": "default"}), ["document 2", "metadata.name", "is missing"]),
-    "a wrong type": (broken(spec={"containers": {"name": "c"}}), ["document 2", "spec.containers", "Pod p"]),
+    "a wrong type": (broken(spec={"containers": {"name": "c"}}), ["document 2", "spec.containers", "Pod default/p"]),
     "a quantity that is none": (requesting("cpu", "many"), ["document 2", "containers[0].resources.requests[cpu]"]),
     "a negative request": (requesting("memory", "-1Gi"), ["requests[memory]", "negative"]),
     "a skew that is none": (
@@ -163,7 +163,7 @@ BAD = {
     ),
     "a start time that is none": (text(pod("p", status={"startTime": "then"})), ["status.startTime", "then"]),
     "a run time that is none": (text(pod("p", runtime="ninety")), ["muster.dev/expected-runtime", "ninety"]),
-    "members in words": (text(pod_group("g", minMember="three")), ["spec.minMember", "PodGroup g"]),
+    "members in words": (text(pod_group("g", minMember="three")), ["spec.minMember", "PodGroup default/g"]),
     "minResources that are none": (text(pod_group("g", minResources={"cpu": "x"})), ["spec.minResources[cpu]"]),
     "a capability that is none": (text(queue("q", capability={"cpu": "x"})), ["spec.capability[cpu]"]),
     "a guarantee that is none": (
@@ -188,6 +188,64 @@ def test_bad_input_is_refused_with_file_document_and_field(file: Path, case: str
     message = str(caught.value)
     assert message.startswith(str(file))
     assert [word for word in words if word not in message] == [], message
+
+
+def faulty_items() -> dict[str, tuple[dict[str, Any], tuple[str, str]]]:
+    """What one item of a List has wrong, and how what is said of it begins, behind the file's name, and ends."""
+    second = ", document 1, item 2"
+    request = [{"name": "c", "resources": {"requests": {"cpu": "many"}}}]
+    return {
+        "a pod's quantity": (
+            pod("p", containers=request),
+            (f"{second}: spec.containers[0].resources.requests[cpu]: ", "(Pod default/p)"),
+        ),
+        "a pod's type": (pod("p", containers={"name": "c"}), (f"{second}: spec.containers: ", "(Pod default/p)")),
+        "a pod's time": (
+            pod("p", metadata={"creationTimestamp": "soon"}),
+            (f"{second}: metadata.creationTimestamp: ", "(Pod default/p)"),
+        ),
+        "a pod's run time": (
+            pod("p", runtime="ninety"),
+            (f"{second}: metadata.annotations[muster.dev/expected-runtime]: ", "(Pod default/p)"),
+        ),
+        "a queue's cap": (queue("q", capability={"cpu": "x"}), (f"{second}: spec.capability[cpu]: ", "(Queue q)")),
+        "a queue without a name": (
+            {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {}},
+            (f"{second}: metadata.name: ", "(Queue)"),
+        ),
+        "an object without a kind": ({"metadata": {"name": "x"}}, (f"{second}: kind: ", "(x)")),
+        "the first one again": (node("n1"), (f"{second}: metadata.name: ", "(Node n1)")),
+    }
+
+
+@pytest.mark.parametrize("case", faulty_items())
+@pytest.mark.parametrize("kind", ["List", "YAML"])
+def test_an_item_that_can_not_be_used_is_named_by_kind_and_name(file: Path, case: str, kind: str) -> None:
+    item, (said, about) = faulty_items()[case]
+    items = [node("n1"), item]
+    if kind == "List":
+        file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    else:
+        file.write_bytes(text(*items))
+        said = said.replace("document 1, item 2", "document 2")
+    with pytest.raises(InputError) as caught:
+        build_model(read(file), ("muster",))
+    assert str(caught.value).startswith(f"{file}{said}"), str(caught.value)
+    assert str(caught.value).endswith(about), str(caught.value)
+
+
+def test_what_a_snapshot_has_for_explain_is_not_foreign(tmp_path: Path) -> None:
+    job = {"apiVersion": "ray.io/v1", "kind": "RayJob", "metadata": {"name": "j"}}
+    path = tmp_path / "snapshot.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("rayjobs.json", json.dumps({"apiVersion": "ray.io/v1", "kind": "RayJobList", "items": [job]}))
+        archive.writestr("more.json", json.dumps({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}}))
+    assert read(path).passed_over == {"Service": 1}
+
+
+def test_a_ray_job_of_somebodys_own_files_is_passed_over_and_said_so(file: Path) -> None:
+    file.write_bytes(text({"apiVersion": "ray.io/v1", "kind": "RayJob", "metadata": {"name": "j"}}))
+    assert read(file).passed_over == {"RayJob": 1}
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:

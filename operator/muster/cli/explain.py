@@ -38,7 +38,10 @@ def explain(
     ] = None,
     conf: Annotated[
         Path | None,
-        typer.Option(help="The scheduler's configuration; without it that of the snapshot, or of Muster's Deployment."),
+        typer.Option(
+            help="The scheduler's configuration, or its ConfigMap's manifest; without it that of the snapshot, or of "
+            "Muster's Deployment."
+        ),
     ] = None,
     now: Annotated[
         str | None, typer.Option(metavar="RFC3339", help="The time to answer for, with --from.", show_default="now")

@@ -36,7 +36,10 @@ def simulate(
         ),
     ],
     conf: Annotated[
-        Path | None, typer.Option(help="The scheduler's configuration, in Volcano's format.", show_default=False)
+        Path | None,
+        typer.Option(
+            help="The scheduler's configuration, in Volcano's format, or its ConfigMap's manifest.", show_default=False
+        ),
     ] = None,
     cycles: Annotated[int, typer.Option(min=1, help="How many cycles to run.")] = 1,
     output: Annotated[Output, typer.Option("--output", "-o", help="How to write the answer.")] = Output.TABLE,

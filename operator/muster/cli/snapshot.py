@@ -24,7 +24,10 @@ def snapshot(
     context: Annotated[str | None, typer.Option(help="A context of the kubeconfig.", show_default=False)] = None,
     conf: Annotated[
         Path | None,
-        typer.Option(help="The scheduler's configuration; without it that of Muster's Deployment.", show_default=False),
+        typer.Option(
+            help="The scheduler's configuration, or its ConfigMap's manifest; without it that of Muster's Deployment.",
+            show_default=False,
+        ),
     ] = None,
     namespace: Annotated[str, typer.Option(help="Where Muster's Deployment is.")] = "muster-system",
     deployment: Annotated[str, typer.Option(help="Its name.")] = "muster",
@@ -42,10 +45,7 @@ def snapshot(
     from muster.simulator.snapshot import snapshot_zip
 
     taken = time.time()
-    try:
-        configuration = conf.read_bytes() if conf is not None else None
-    except OSError as error:
-        _fail(f"{conf}: {error.strerror}", status=2)
+    configuration = _configuration(conf) if conf is not None else None
     try:
         found = asyncio.run(_collect(load_connection(kubeconfig, context), namespace, deployment))
     except ConnectionConfigError as error:
@@ -57,6 +57,19 @@ def snapshot(
             typer.echo(f"muster: left out {each}", err=True)
     content = snapshot_zip(found.objects, configuration or found.configuration, taken, found.command_line)
     _write(output or time.strftime("muster-snapshot-%Y%m%dT%H%M%SZ.zip", time.gmtime(taken)), content)
+
+
+def _configuration(path: Path) -> bytes:
+    """The text of the configuration; of a ConfigMap nothing else goes into the snapshot."""
+    from muster.engine.configuration_text import find_configuration
+    from muster.scheduler.conf import ConfigurationError
+
+    try:
+        return find_configuration(path.read_bytes(), str(path)).content
+    except OSError as error:
+        _fail(f"{path}: {error.strerror}", status=2)
+    except ConfigurationError as error:
+        _fail(str(error), status=2)
 
 
 async def _collect(connection: Connection, namespace: str, deployment: str) -> Collection:

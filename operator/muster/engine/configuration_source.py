@@ -15,6 +15,7 @@ from typing import Protocol
 import yaml
 
 from muster.engine.clock import Clock
+from muster.engine.configuration_text import find_configuration
 from muster.engine.installed_plugins import installed_plugins
 from muster.engine.yaml_lines import line_of, repeated_key
 from muster.scheduler.conf import DEFAULT, ConfigurationError, SchedulerConfiguration, load_configuration
@@ -97,19 +98,23 @@ def read_configuration(path: Path) -> SchedulerConfiguration:
     return parse_configuration(path.read_bytes(), str(path))
 
 
-def parse_configuration(text: bytes, name: str) -> SchedulerConfiguration:
-    """Read the text of a configuration file. Raises ConfigurationError naming it by `name`, the line and the field."""
+def parse_configuration(content: bytes, name: str) -> SchedulerConfiguration:
+    """Read the content of a configuration file, or of a manifest of the ConfigMap that holds one.
+
+    Raises ConfigurationError naming it by `name`, the line and the field.
+    """
+    text = find_configuration(content, name)
     try:
-        document = yaml.load(text, Loader=SafeLoader)  # noqa: S506 - as safe as its name
-        twice = repeated_key(text)
+        document = yaml.load(text.content, Loader=SafeLoader)  # noqa: S506 - as safe as its name
+        twice = repeated_key(text.content)
     except Exception as error:  # PyYAML raises many others beside its own: for a date that there is not, an empty !!int
-        raise ConfigurationError(name, f"not YAML: {error}") from error
+        raise ConfigurationError(text.place, f"not YAML: {error}") from error
     if twice is not None:
-        raise ConfigurationError(f"{name}, line {twice[1]}", f"{twice[0]} is there twice")
+        raise ConfigurationError(text.at(twice[1]), f"{twice[0]} is there twice")
     try:
         return load_configuration(document, installed_plugins())
     except ConfigurationError as error:
-        line = line_of(text, error.field)
-        raise ConfigurationError(f"{name}, line {line}" if line else name, str(error)) from error
+        line = line_of(text.content, error.field)
+        raise ConfigurationError(text.at(line) if line else text.place, str(error)) from error
     except Exception as error:  # whatever nobody foresaw: a file must not end the scheduler
-        raise ConfigurationError(name, f"can't be used: {error!r}") from error
+        raise ConfigurationError(text.place, f"can't be used: {error!r}") from error

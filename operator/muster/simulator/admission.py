@@ -65,7 +65,7 @@ def _check_placement(found: Found[Pod]) -> None:
     try:
         check_placement(found.object.spec, "spec")
     except TranslationError as error:
-        raise InputError(found.place, error.path, f"{error.message} ({found.object.key})") from error
+        raise InputError(found.place, error.path, error.message) from error
 
 
 def _with_priority(pod: Pod, classes: Mapping[str, PriorityClass]) -> Pod:

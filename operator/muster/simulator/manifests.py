@@ -25,6 +25,8 @@ from muster.kube.resource import (
     PODS,
     PRIORITYCLASSES,
     QUEUES,
+    RAYCLUSTERS,
+    RAYJOBS,
     RESOURCECLAIMS,
     RESOURCEQUOTAS,
     RESOURCESLICES,
@@ -66,6 +68,8 @@ TYPES: Final[dict[Resource, type[ApiObject]]] = {
     RESOURCESLICES: ResourceSlice,
     RESOURCECLAIMS: ResourceClaim,
 }
+_FOR_EXPLAIN: Final = frozenset((each.group, each.kind) for each in (RAYJOBS, RAYCLUSTERS))
+"""A snapshot has these for `muster explain`; of a cycle's business there are only their pods."""
 _BY_KIND: Final = {(resource.group, resource.kind): resource for resource in TYPES}
 
 
@@ -93,10 +97,11 @@ def read_manifests(documents: list[Document]) -> Manifests:
         for place, body, api_version, kind in items_of(document):
             resource = _BY_KIND.get((api_version.rpartition("/")[0], kind))
             if resource is None:
-                found.passed_over[kind] += 1
+                if not (place.observed and (api_version.rpartition("/")[0], kind) in _FOR_EXPLAIN):
+                    found.passed_over[kind] += 1
                 continue
             one = _complete(_decoded(place, body, resource), resource, place)
-            _refuse_twins(known, (resource, one.key), place, "metadata.name", f"{kind} {one.key}")
+            _refuse_twins(known, (resource, one.key), place, "metadata.name", one.key)
             _refuse_twins(owners, (resource, one.metadata.uid), place, "metadata.uid", one.metadata.uid)
             found.objects[resource].append(Found(place, one))
     return found
@@ -107,6 +112,7 @@ def items_of(document: Document) -> Iterator[tuple[Place, Mapping[str, Any], str
     place, body = document.place, document.content
     if not isinstance(body, Mapping):
         raise InputError(place, "", f"must be an object, not {type(body).__name__}")
+    place = replace(place, about=_name(body))
     kind, api_version = _text(place, body, "kind"), _text(place, body, "apiVersion")
     if not kind.endswith("List") or "items" not in body:
         yield place, body, api_version, kind
@@ -116,7 +122,7 @@ def items_of(document: Document) -> Iterator[tuple[Place, Mapping[str, Any], str
         raise InputError(place, "items", f"must be a list, not {type(items).__name__}")
     inherited = {} if kind == "List" else {"apiVersion": api_version, "kind": kind.removesuffix("List")}
     for number, item in enumerate(items, 1):
-        inside = replace(place, item=number)
+        inside = replace(place, item=number, about="")
         if not isinstance(item, Mapping):
             raise InputError(inside, "", f"must be an object, not {type(item).__name__}")
         yield from items_of(Document(inside, {**inherited, **item}))
@@ -128,9 +134,7 @@ def _text(place: Place, body: Mapping[str, Any], name: str) -> str:
         return found
     if found:
         raise InputError(place, name, f"must be text, not {found!r}")
-    meta = body.get("metadata")
-    about = f" (metadata.name is {meta.get('name')!r})" if isinstance(meta, Mapping) else ""
-    raise InputError(place, name, f"is missing{about}")
+    raise InputError(place, name, "is missing")
 
 
 def _decoded(place: Place, body: Mapping[str, Any], resource: Resource) -> ApiObject:
@@ -143,7 +147,7 @@ def _decoded(place: Place, body: Mapping[str, Any], resource: Resource) -> ApiOb
         return msgspec.convert(_without_nulls(body), type=kind)
     except msgspec.ValidationError as error:
         path, _, problem = path_message(error).partition(": ")
-        raise InputError(place, path, f"{problem} ({_name(body, resource)})") from error
+        raise InputError(place, path, problem) from error
     except RecursionError as error:
         raise InputError(place, "", "nested too deep") from error
 
@@ -156,16 +160,25 @@ def _without_nulls(value: Any) -> Any:
     return value
 
 
-def _name(body: Mapping[str, Any], resource: Resource) -> str:
+def _name(body: Mapping[str, Any]) -> str:
+    """`Pod default/p`, or what of it can be told."""
+    kind, group = body.get("kind"), str(body.get("apiVersion", "")).rpartition("/")[0]
     meta = body.get("metadata")
-    name = meta.get("name") if isinstance(meta, Mapping) else None
-    return f"{resource.kind} {name}" if isinstance(name, str) else resource.kind
+    name, namespace = (meta.get("name"), meta.get("namespace")) if isinstance(meta, Mapping) else (None, None)
+    if not (isinstance(name, str) and name):
+        lists = isinstance(kind, str) and kind.endswith("List")
+        return kind if isinstance(kind, str) and not lists else ""
+    resource = _BY_KIND.get((group, kind)) if isinstance(kind, str) else None
+    if resource is not None:
+        namespace = (namespace or DEFAULT_NAMESPACE) if resource.namespaced else None
+    key = f"{namespace}/{name}" if isinstance(namespace, str) and namespace else name
+    return f"{kind} {key}" if isinstance(kind, str) and kind else key
 
 
 def _complete(found: T, resource: Resource, place: Place) -> T:
     meta: ObjectMeta = found.metadata
     if not meta.name:
-        raise InputError(place, "metadata.name", f"is missing ({resource.kind})")
+        raise InputError(place, "metadata.name", "is missing")
     namespace = (meta.namespace or DEFAULT_NAMESPACE) if resource.namespaced else None
     uid = meta.uid or (f"{namespace}/{meta.name}" if namespace else meta.name)
     if namespace == meta.namespace and uid == meta.uid:
@@ -178,4 +191,4 @@ def _refuse_twins(
 ) -> None:
     first = seen.setdefault(key, place)
     if first is not place:
-        raise InputError(place, path, f"{what} is there already ({first})")
+        raise InputError(place, path, f"{what} is there already: {first}")

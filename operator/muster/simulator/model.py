@@ -176,4 +176,4 @@ def _tell(found: Found[T], tell: Callable[[T], object]) -> None:
     try:
         tell(found.object)
     except TranslationError as error:
-        raise InputError(found.place, error.path, f"{error.message} ({found.object.key})") from error
+        raise InputError(found.place, error.path, error.message) from error
