@@ -197,10 +197,18 @@ def reason_of(*specs: Spec | list[Spec], name: str = "g") -> Reason:
         ),
         pytest.param(
             [*nodes("n", 3, cpu=2), *gang("a", 3, 2), *gang("g", 2, 2)],
+            "quota", Code.CLUSTER_OVERCOMMIT,
+            "cpu 4, .* promised cpu 6 of cpu 7200m.*no room for g-w-0 either.*3 Insufficient cpu", id="overcommit",
+        ),
+        pytest.param(
+            [*nodes("n", 3, cpu=2), *gang("a", 3, 2), pod_group("g", 2), *pods("g", 2, 2)],
             "room", Code.NOT_ENOUGH_NODES, "0 of 2.*g-w-0.*3 Insufficient cpu", id="full",
         ),
         pytest.param(
-            [*nodes("n", 2, cpu=2), pod("x", node="n-0", cpu=1.5), pod("y", node="n-1", cpu=0.5), *gang("g", 2, 1)],
+            [
+                *nodes("n", 2, cpu=2), pod("x", node="n-0", cpu=1.5), pod("y", node="n-1", cpu=0.5),
+                pod_group("g", 2), *pods("g", 2),
+            ],
             "room", Code.NOT_ENOUGH_NODES, "1 of 2 members.*closest: n-0 lacks cpu 500m", id="near miss",
         ),
         pytest.param(
@@ -331,7 +339,14 @@ def verdicts(outcome: Outcome) -> dict[str, str]:
         pytest.param([*nodes("n", 1), *gang("g", 1, 5)], {"g-w-0"}, id="larger nodes would help"),
         pytest.param([*gang("g", 2)], {"g-w-0", "g-w-1"}, id="there are no nodes"),
         pytest.param([*nodes("n", 1, cpu=1), *gang("g", 2, min_member=1)], {"g-w-1"}, id="an extra member"),
-        pytest.param([*nodes("n", 2, cpu=1), *gang("a", 2), *gang("g", 1)], {"g-w-0"}, id="queue and nodes full"),
+        pytest.param([*nodes("n", 2, cpu=1), *gang("a", 2), *gang("g", 1)], {"g-w-0"}, id="promised and nodes full"),
+        pytest.param(
+            [*nodes("n", 2, cpu=1), *gang("a", 2), pod_group("g", 1), *pods("g", 1)],
+            {"g-w-0"}, id="queue and nodes full",
+        ),
+        pytest.param(
+            [node("n", 10), pod_group("a", 3, min_resources=resources(11)), *gang("g", 5)], set(), id="promised",
+        ),
         pytest.param(
             [*nodes("n", 3), queue("q", capability=resources(3)), *gang("a", 2, queue="q"), *gang("g", 2, queue="q")],
             set(), id="quota buys no nodes",
@@ -347,6 +362,17 @@ def test_only_pods_that_more_nodes_would_help_say_unschedulable(specs: list[Spec
     said = verdicts(Cluster.of(specs).cycle())
     assert {name for name, reason in said.items() if reason == "Unschedulable"} == unschedulable
     assert set(said.values()) <= {"", "Unschedulable"}
+
+
+def test_a_cluster_that_is_promised_is_quota_and_nodes_help_only_where_they_are_full_too() -> None:
+    """Quota ranks before room; and yet a cluster that is full under the overcommit plugin has to grow."""
+    cluster = Cluster.of(node("n", 4), pod("hold", node="n", cpu=3.5), gang("w", 1, 3))
+    outcome = cluster.cycle()
+    reason = cluster.cache.jobs["default/w"].reason
+    assert reason is not None
+    assert (reason.code, reason.requested, reason.free, reason.limit) == (Code.CLUSTER_OVERCOMMIT, 3000, 1300, 4800)
+    assert (reason.member, dict(reason.nodes)) == ("w-w-0", {"Insufficient cpu": 1})
+    assert verdicts(outcome) == {"w-w-0": "Unschedulable"}
 
 
 def test_a_verdict_that_is_no_longer_true_is_taken_back() -> None:

@@ -114,7 +114,7 @@ def test_a_pod_without_a_group_gets_one_of_its_own(simulate: Simulate) -> None:
     first, second = simulate(node("n1", cpu=1), pod("a"), pod("b"), cycles=2)
     assert bound(first) == {"a": "n1"}
     waiting = second["podGroups"]["default/podgroup-default/b"]
-    assert waiting["reason"]["code"] == "NotEnoughNodes"
+    assert waiting["reason"]["code"] == "ClusterOvercommit"
 
 
 def test_a_pod_of_another_scheduler_is_left_alone_but_takes_its_room(simulate: Simulate) -> None:

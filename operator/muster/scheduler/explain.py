@@ -162,7 +162,11 @@ def _capped(session: Session, job: JobInfo, pending: list[TaskInfo]) -> Reason |
 
 
 def look_beyond_quota(session: Session, job: JobInfo) -> None:
-    """Where only quota was asked, ask the nodes too: when they are full as well and more would help, it is room."""
+    """Where only quota was asked, ask the nodes too: when they are full as well and more would help, it is room.
+
+    A cluster (not one without any nodes) that is promised stays the reason, for quota ranks before room, and tells of
+    the nodes besides.
+    """
     findings = session.findings.get(job.key, [])
     quota = [each for each in findings if each.reason_class is ReasonClass.QUOTA]
     pending = [task for task in job.pending.values() if task.schedulable]
@@ -182,4 +186,14 @@ def look_beyond_quota(session: Session, job: JobInfo) -> None:
     room = refusal_reasons(session, job, survey)
     wakes = tuple(sorted({wake for each in (*quota, *room) for wake in each.wakes}, key=lambda wake: wake.name))
     session.findings[job.key] = [each for each in findings if each not in quota]
+    promised = next((each for each in quota if each.code is Code.CLUSTER_OVERCOMMIT), None)
+    if promised is not None and session.cache.index.makes:
+        room = [_with_nodes(promised, room)]
     session.find(job, *[replace(each, wakes=wakes) for each in room])
+
+
+def _with_nodes(promised: Reason, room: list[Reason]) -> Reason:
+    full = next((each for each in room if each.code is Code.NOT_ENOUGH_NODES), None)
+    if full is None:
+        return promised
+    return replace(promised, member=full.member, nodes=full.nodes, near_miss=full.near_miss)

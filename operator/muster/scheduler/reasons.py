@@ -270,6 +270,15 @@ def _queue_quota(reason: Reason) -> str:
     )
 
 
+def _cluster_overcommit(reason: Reason) -> str:
+    nodes = f"; no room for {reason.member} either: {describe_nodes(reason)}{_near_miss(reason)}"
+    return (
+        f"the cluster is promised already: asks for {amount(reason, reason.requested)}, used and promised "
+        f"{amount(reason, reason.used)} of {amount(reason, reason.limit)} (with the overcommit factor)"
+        + (nodes if reason.member else "")
+    )
+
+
 def _larger_than_queue(reason: Reason) -> str:
     return (
         f"queue {reason.queue} can never hold it: asks for {amount(reason, reason.requested)}, "
@@ -316,10 +325,7 @@ _TEXTS: dict[Code, Callable[[Reason], str]] = {
     Code.EXTENDER_UNAVAILABLE: lambda r: f"the scheduler's extender can't be asked: {r.detail}",
     Code.RESOURCE_CLAIM_NOT_READY: lambda r: f"{r.member} can't be placed yet: {r.detail}",
     Code.QUEUE_QUOTA: _queue_quota,
-    Code.CLUSTER_OVERCOMMIT: lambda r: (
-        f"the cluster is promised already: asks for {amount(r, r.requested)}, used and promised "
-        f"{amount(r, r.used)} of {amount(r, r.limit)} (with the overcommit factor)"
-    ),
+    Code.CLUSTER_OVERCOMMIT: _cluster_overcommit,
     Code.NAMESPACE_QUOTA: lambda r: (
         f"ResourceQuota {r.detail} has no room: asked for {amount(r, r.requested)}, "
         f"used {amount(r, r.used)} of {amount(r, r.limit)}"
