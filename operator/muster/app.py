@@ -38,11 +38,12 @@ from muster.kube.errors import ApiError
 from muster.kube.events import EventRecorder, ObjectReference
 from muster.kube.informer import Informer
 from muster.kube.lease import LeaderElector
-from muster.kube.objects import ApiObject, Job, Node, Pod, PodGroup, PriorityClass, Queue, Service
+from muster.kube.objects import ApiObject, Ingress, Job, Node, Pod, PodGroup, PriorityClass, Queue, Service
 from muster.kube.policy_objects import PodDisruptionBudget, ResourceQuota
 from muster.kube.resource import (
     CSINODES,
     DEVICECLASSES,
+    INGRESSES,
     JOBS,
     NAMESPACES,
     NODES,
@@ -257,6 +258,7 @@ class Operator:
                 service_accounts=self._informer(SERVICEACCOUNTS, ServiceAccount, label_selector=MADE_BY_US),
                 roles=self._informer(ROLES, Role, label_selector=MADE_BY_US),
                 role_bindings=self._informer(ROLEBINDINGS, RoleBinding, label_selector=MADE_BY_US),
+                ingresses=self._informer(INGRESSES, Ingress, label_selector=MADE_BY_US),
             )
             parts.append(self._controllers(controller_informers, own_pod).run)
         return parts

@@ -14,7 +14,7 @@ from muster.controllers.wiring import Wiring
 from muster.controllers.workqueue import WorkQueue
 from muster.kube.access_objects import Role, RoleBinding, ServiceAccount
 from muster.kube.informer import Change, ChangeKind
-from muster.kube.objects import ApiObject, Job, Pod, PodGroup, Queue, Service
+from muster.kube.objects import ApiObject, Ingress, Job, Pod, PodGroup, Queue, Service
 from muster.kube.resource import PODS, QUEUES
 from tests.controllers.fake_clock import FakeClock
 
@@ -44,6 +44,7 @@ class Sources:
     def __init__(self) -> None:
         self.job_interests, self.cluster_interests = Interests(), Interests()
         self.pods, self.services, self.jobs = Source(), Source(), Source()
+        self.ingresses = Source()
         self.service_accounts, self.roles, self.role_bindings = Source(), Source(), Source()
         self.pod_groups, self.queues, self.ray_clusters = Source(), Source(), Source()
 
@@ -90,6 +91,7 @@ def made(kind: type[ApiObject], owner: str | None = None, **raw: Any) -> Any:
         pytest.param("service_accounts", made(ServiceAccount, "RayCluster"), {"clusters": 1}, id="an account"),
         pytest.param("roles", made(Role, "RayCluster"), {"clusters": 1}, id="a role"),
         pytest.param("role_bindings", made(RoleBinding, "RayCluster"), {"clusters": 1}, id="a binding"),
+        pytest.param("ingresses", made(Ingress, "RayCluster"), {"clusters": 1}, id="an ingress"),
         pytest.param("jobs", made(Job, "RayJob"), {"jobs": 1}, id="the submitter wakes its job"),
         pytest.param("ray_clusters", made(ObservedRayCluster, "RayJob"), {"jobs": 1}, id="a cluster wakes its job"),
         pytest.param("ray_clusters", made(ObservedRayCluster), {}, id="a cluster of its own"),

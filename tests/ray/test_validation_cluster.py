@@ -316,9 +316,25 @@ def test_the_autoscaler(fields: list[tuple[Path, object]], problem: str | None) 
 
 
 @pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"host": "ray.example.org", "path": "/"}, None),
+        ({"host": "*.example.org"}, None),
+        ({"host": "", "path": ""}, None),
+        ({"host": "Ray_1"}, 'spec.headGroupSpec.ingressOptions.host: "Ray_1" is no DNS name'),
+        ({"path": "x"}, 'spec.headGroupSpec.ingressOptions.path: must begin with "/", got "x"'),
+    ],
+)
+def test_the_ingress(options: Json, problem: str | None) -> None:
+    told = problems(with_fields(([*HEAD, "enableIngress"], True), ([*HEAD, "ingressOptions"], options)))
+    assert len(told) == (0 if problem is None else 1)
+    assert problem is None or told[0].startswith(problem)
+    assert problems(with_fields(([*HEAD, "ingressOptions"], options))) == []
+
+
+@pytest.mark.parametrize(
     ("fields", "problem"),
     [
-        ([([*HEAD, "enableIngress"], True)], "spec.headGroupSpec.enableIngress: "),
         ([(["spec", "historyServerOptions"], {})], "spec.historyServerOptions: "),
         ([(["spec", "networkPolicy"], {"mode": "DenyAll"})], "spec.networkPolicy: "),
         ([(["spec", "tlsOptions"], {"enabled": True})], "spec.tlsOptions.enabled: "),

@@ -20,8 +20,9 @@ from muster.kube.access_objects import Role, RoleBinding, ServiceAccount
 from muster.kube.client import ApiClient
 from muster.kube.events import EventRecorder, EventType, ObjectReference
 from muster.kube.informer import Informer
-from muster.kube.objects import ApiObject, Job, Pod, PodGroup, Queue, Service
+from muster.kube.objects import ApiObject, Ingress, Job, Pod, PodGroup, Queue, Service
 from muster.kube.resource import (
+    INGRESSES,
     JOBS,
     PODGROUPS,
     PODS,
@@ -53,7 +54,7 @@ class ObservedRayCluster(ApiObject, frozen=True):
 class ControllerInformers:
     """The watches that the controllers read, run by their owner (some are the engine's too).
 
-    Of service accounts, roles and bindings those that Muster made (`MADE_BY_US`) are enough.
+    Of service accounts, roles, bindings and ingresses those that Muster made (`MADE_BY_US`) are enough.
     """
 
     pods: Informer[Pod]
@@ -65,6 +66,7 @@ class ControllerInformers:
     service_accounts: Informer[ServiceAccount]
     roles: Informer[Role]
     role_bindings: Informer[RoleBinding]
+    ingresses: Informer[Ingress]
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +126,7 @@ class Context:
         self.service_accounts = Children(client, SERVICEACCOUNTS, ServiceAccount, informers.service_accounts)
         self.roles = Children(client, ROLES, Role, informers.roles)
         self.role_bindings = Children(client, ROLEBINDINGS, RoleBinding, informers.role_bindings)
+        self.ingresses = Children(client, INGRESSES, Ingress, informers.ingresses)
         self.ray_clusters = Children(client, RAYCLUSTERS, ObservedRayCluster, informers.ray_clusters)
 
     def say(

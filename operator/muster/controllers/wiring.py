@@ -47,6 +47,7 @@ class Wiring:
         context.service_accounts.informer.subscribe(self._child)
         context.roles.informer.subscribe(self._child)
         context.role_bindings.informer.subscribe(self._child)
+        context.ingresses.informer.subscribe(self._child)
         context.pod_groups.informer.subscribe(self._pod_group)
         context.ray_clusters.informer.subscribe(self._ray_cluster)
         context.queues.informer.subscribe(self._queue)

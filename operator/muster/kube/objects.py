@@ -63,6 +63,7 @@ __all__ = [
     "ContainerStateWaiting",
     "ContainerStatus",
     "Guarantee",
+    "Ingress",
     "Job",
     "JobSpec",
     "JobStatus",
@@ -192,6 +193,10 @@ class ServiceStatus(Part, frozen=True):
     """What became of a service."""
 
     load_balancer: LoadBalancerStatus = LoadBalancerStatus()
+
+
+class Ingress(ApiObject, frozen=True):
+    """Who it is, and whose: what it says is compared by the hash in an annotation."""
 
 
 class Service(ApiObject, frozen=True):

@@ -80,6 +80,7 @@ VALIDATINGWEBHOOKCONFIGURATIONS: Final = Resource(
 )
 PODGROUPS: Final = Resource("scheduling.volcano.sh", "v1beta1", "podgroups", "PodGroup")
 QUEUES: Final = Resource("scheduling.volcano.sh", "v1beta1", "queues", "Queue", namespaced=False)
+INGRESSES: Final = Resource("networking.k8s.io", "v1", "ingresses", "Ingress")
 ROLES: Final = Resource("rbac.authorization.k8s.io", "v1", "roles", "Role")
 ROLEBINDINGS: Final = Resource("rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding")
 RAYCLUSTERS: Final = Resource("ray.io", "v1", "rayclusters", "RayCluster")

@@ -102,6 +102,11 @@ def pod_group(owner: str) -> str:
     return f"ray-{owner}-pg"
 
 
+def head_ingress(cluster: str) -> str:
+    """The Ingress in front of the dashboard."""
+    return checked_name(f"{cluster}-head-ingress")
+
+
 def service_account(cluster: str) -> str:
     """ServiceAccount, Role and RoleBinding of the autoscaler."""
     return checked_name(cluster)

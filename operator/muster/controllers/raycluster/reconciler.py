@@ -23,6 +23,7 @@ from muster.controllers.primary import (
 from muster.controllers.raycluster.authentication import ensure_token
 from muster.controllers.raycluster.autoscaler_access import AccountMissing, ensure_autoscaler_access
 from muster.controllers.raycluster.gang import ensure_gang, has_own_pod_group
+from muster.controllers.raycluster.ingress import ensure_ingress
 from muster.controllers.raycluster.memory import ClusterMemory
 from muster.controllers.raycluster.place import keeps_place_until, not_stuck
 from muster.controllers.raycluster.pods import ClusterPods
@@ -127,6 +128,9 @@ class RayClusterReconciler:
         gang = membership(self._context, cluster)
         outcome = await ClusterPods(self._context, cluster, self._memory(key, cluster), gang).bring_about()
         await report(self._context, raw, cluster, outcome.failure)
+        without_ingress = await ensure_ingress(self._context, cluster)
+        if without_ingress is not None:
+            outcome.look_again.append(self._context.clock.now() + without_ingress)
         if outcome.error is not None:
             raise outcome.error
         if not outcome.look_again:

@@ -14,7 +14,6 @@ from muster.api.rayjob import RayJob
 from muster.ray.validation.view import ClusterView, Problems
 
 CLUSTER_FEATURES: dict[str, Callable[[RayClusterSpec], bool]] = {
-    "headGroupSpec.enableIngress": lambda spec: bool(spec.head_group_spec.enable_ingress),
     "historyServerOptions": lambda spec: spec.history_server_options is not None,
     "networkPolicy": lambda spec: spec.network_policy is not None,
     "tlsOptions.enabled": lambda spec: bool(spec.tls_options and spec.tls_options.enabled),
