@@ -74,7 +74,7 @@ def _audit_tally(
             continue
         if task.status is TaskStatus.PIPELINED:
             coming[domain] += amount
-        elif task.status is TaskStatus.RELEASING:
+        elif task.leaves or (task.status is TaskStatus.RELEASING and isinstance(tally, SpreadTally)):
             leaving[domain] += amount
         elif task.status.holds:
             staying[domain] += amount

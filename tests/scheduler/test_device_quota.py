@@ -84,6 +84,22 @@ def test_the_devices_of_a_pod_that_leaves_are_used_until_it_is_gone() -> None:
     assert set(bindings(made.cycle())) == {"b-0"}
 
 
+@pytest.mark.parametrize("hierarchy", [False, True])
+def test_the_devices_of_a_pod_that_does_not_leave_are_not_promised_to_others(hierarchy: bool) -> None:
+    cap, above = (devices(1), "above") if hierarchy else (None, "")
+    queues: list[Spec] = [queue("above", capability=cap), queue("p", parent=above)]
+    queues.append(queue("q", parent=above, capability=None if hierarchy else devices(1)))
+    made = cluster([claim("c"), claim("d")], queues, hierarchy=hierarchy)
+    made.add(pod_group("a", 0, queue="p" if hierarchy else "q"))
+    made.add(user("a-0", "a", "c", node="n-0", status=TaskStatus.RELEASING))
+    made.add(user("a-1", "a", "c", node="n-0", status=TaskStatus.RELEASING), member("b", "d"))
+    assert {each.pod for each in made.cycle().pipelined} == {"b-0"}
+    assert {each.pod for each in made.cycle(seconds=299).pipelined} == {"b-0"}
+    assert made.cycle(seconds=1).pipelined == ()
+    made.delete("a-0", "a-1")
+    assert set(bindings(made.cycle())) == {"b-0"}
+
+
 def test_what_is_undone_is_charged_no_more() -> None:
     made = cluster(
         [claim("c0", 4), claim("c1", 4), claim("c2", 1)],

@@ -82,7 +82,7 @@ class Accounts:
         self.holds_seen: object = None
         self.nominated: dict[str, float] = {}
         self.rivals = Rivals()
-        self.leaving = Leaving()
+        self.leaving = Leaving(self._mark_overdue)
         self.has_begun = False
         self.memory: object = None
         self.unsettled: dict[str, JobInfo] = {}
@@ -134,14 +134,17 @@ class Accounts:
             node.remove(task)
         if task.shape.counted:
             self.neighbours.count(task, node, sign)
-        if task.shape.devices is not None:
-            self.devices.hold(task, node.name, sign)
+        self._hold_devices(task, sign)
         if node.spec is not None:
             self.index.touch(node)
             if task.status.holds:
                 (Resources.add if sign > 0 else Resources.sub)(self.used, task.spec.request)
         elif sign < 0:
             self.drop_if_empty(node)
+
+    def _hold_devices(self, task: TaskInfo, sign: int) -> None:
+        if task.shape.devices is not None and task.node is not None:
+            self.devices.hold(task, task.node, sign)
 
     def admit(self, spec: TaskSpec, *, companion: bool = False) -> TaskInfo:
         """A task for a pod (or the placeholder of one), in no account yet."""
@@ -252,6 +255,18 @@ class Accounts:
         if node is not None and task.shape.counted:
             self.neighbours.count(task, node, sign)
             self.note_company(task)
+
+    def _mark_overdue(self, task: TaskInfo, overdue: bool) -> None:
+        """The pod should have left by now, or is no such pod any more: what it does to others is another thing."""
+        node = self.nodes.get(task.node) if task.node is not None else None
+        if task.overdue is overdue or node is None or node.tasks.get(task.uid) is not task:
+            task.overdue = overdue
+            return
+        self._count_as_neighbour(task, -1)
+        self._hold_devices(task, -1)
+        task.overdue = overdue
+        self._count_as_neighbour(task, 1)
+        self._hold_devices(task, 1)
 
     def touch(self, job: JobInfo) -> None:
         """Something about the job itself changed: look at it in the next cycle."""

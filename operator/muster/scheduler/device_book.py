@@ -27,7 +27,6 @@ from muster.scheduler.devices import (
     selects_all,
 )
 from muster.scheduler.resources import Resources
-from muster.scheduler.specs import TaskStatus
 
 if TYPE_CHECKING:
     from muster.scheduler.node import NodeInfo
@@ -287,7 +286,7 @@ class Devices:
     def _places(self, key: str, *, later: bool) -> set[str]:
         """The nodes of the pods that use the claim."""
         users = self._users.get(key, {}).values()
-        return {task.node for task in users if task.node and not (later and task.status is TaskStatus.RELEASING)}
+        return {task.node for task in users if task.node and not (later and task.leaves)}
 
     def _offer(self, node: NodeInfo, *, later: bool) -> Offer:
         """What is to be had on the node, worked out when something about it has changed."""

@@ -8,6 +8,7 @@ stays until it is gone. The time is counted from when a cycle first saw it: afte
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from muster.scheduler.resources import Resources
@@ -20,9 +21,13 @@ if TYPE_CHECKING:
 
 
 class Leaving:
-    """Since when pods leave, by uid, the first first; and the overdue ones."""
+    """Since when pods leave, by uid, the first first; and the overdue ones.
 
-    def __init__(self) -> None:
+    `mark` sets `TaskInfo.overdue` and whatever is counted by it.
+    """
+
+    def __init__(self, mark: Callable[[TaskInfo, bool], None]) -> None:
+        self._mark = mark
         self._unseen: dict[str, None] = {}
         self._since: dict[str, float] = {}
         self._overdue: dict[str, TaskInfo] = {}
@@ -36,7 +41,7 @@ class Leaving:
             self.forget(uid)
         elif uid in self._overdue:
             self._overdue[uid] = task
-            task.overdue = True
+            self._mark(task, True)
         elif uid not in self._since and now is not None:
             self._since[uid] = now
         elif uid not in self._since:
@@ -48,7 +53,7 @@ class Leaving:
         self._since.pop(uid, None)
         task = self._overdue.pop(uid, None)
         if task is not None:
-            task.overdue = False
+            self._mark(task, False)
             self._changed = True
 
     def look(self, accounts: Accounts, now: float, patience: float) -> None:
@@ -65,7 +70,8 @@ class Leaving:
             task = accounts.tasks.get(uid)
             if task is not None:
                 self._overdue[uid] = task
-                task.overdue = self._changed = True
+                self._mark(task, True)
+                self._changed = True
         if self._changed:
             self._changed = False
             self._tell_nodes(accounts)
@@ -80,9 +86,16 @@ class Leaving:
         if not self._overdue:
             return queue.subtree.allocated
         found = queue.subtree.allocated.clone()
+        counted: dict[str, set[str]] = {}
         for task in self._overdue.values():
-            if task.job is not None and queue.name in task.job.queue.lineage:
-                found.add(task.request)
+            if task.job is None or queue.name not in task.job.queue.lineage:
+                continue
+            found.add(task.request)
+            if task.shape.devices is not None:
+                own = task.job.queue
+                before = counted.setdefault(own.name, set())
+                found.add(own.claims.of_new(set(task.shape.devices.claims) - before))
+                before.update(task.shape.devices.claims)
         return found
 
     def _tell_nodes(self, accounts: Accounts) -> None:

@@ -135,13 +135,13 @@ class Neighbours:
 
     def count(self, task: TaskInfo, node: NodeInfo, sign: int) -> None:
         """The task takes (1) or leaves (-1) its place on the node."""
-        shape, status = task.shape, task.status
+        shape = task.shape
         for selection in shape.matched:
             for tally in selection.counting():
-                tally.add(node, status, sign)
+                tally.add(node, task, sign)
         if shape.ties is not None:
             for tally, weight in shape.ties.owned:
-                tally.add(node, status, sign * weight)
+                tally.add(node, task, sign * weight)
 
     def selections(self) -> AbstractSet[Selection]:
         """All of them."""
@@ -304,7 +304,7 @@ class Neighbours:
         for identity in selection.identities:
             for task in identity.tasks.values():
                 if task.node is not None and not task.status.finished and task.node in self._nodes:
-                    tally.add(self._nodes[task.node], task.status, 1)
+                    tally.add(self._nodes[task.node], task, 1)
 
 
 def _join(shelf: dict[str, Tally], key: str, make: Callable[[str], Tally]) -> Tally:

@@ -1,15 +1,20 @@
 """How many pods of a kind each domain of a topology holds, kept as pods come and go.
 
 Pods that leave are counted apart, and so are those that are only promised room: whether they matter depends on
-whether a place is wanted now or once the leaving are gone (`later`).
+whether a place is wanted now or once the leaving are gone (`later`). One that should have left by now is counted as one
+that stays, but not where pods are spread: there kube-scheduler counts no pod that is being deleted.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from muster.scheduler.node import NodeInfo
 from muster.scheduler.specs import TaskStatus
+
+if TYPE_CHECKING:
+    from muster.scheduler.task import TaskInfo
 
 
 class Tally:
@@ -28,17 +33,20 @@ class Tally:
         """The domain that counts what is on the node, None when nothing there counts."""
         return node.labels.get(self.key)
 
-    def add(self, node: NodeInfo, status: TaskStatus, amount: int) -> None:
-        """Count a pod in this status on the node (`amount` -1: no more)."""
+    def add(self, node: NodeInfo, task: TaskInfo, amount: int) -> None:
+        """Count a pod, as it is now, on the node (`amount` -1: no more)."""
         domain = self.domain(node)
         if domain is None:
             return
-        if status is TaskStatus.PIPELINED:
+        if task.status is TaskStatus.PIPELINED:
             _change(self.coming, domain, amount)
-        elif status is TaskStatus.RELEASING:
+        elif self._leaves(task):
             _change(self.leaving, domain, amount)
-        elif status.holds:
+        elif task.status.holds:
             self._stay(domain, amount)
+
+    def _leaves(self, task: TaskInfo) -> bool:
+        return task.leaves
 
     def _stay(self, domain: str, amount: int) -> None:
         _change(self.staying, domain, amount)
@@ -94,6 +102,9 @@ class SpreadTally(Tally):
         _change(self.sizes, domain, -1)
         if domain not in self.sizes:
             _change(self._levels, self.staying.get(domain, 0), -1)
+
+    def _leaves(self, task: TaskInfo) -> bool:
+        return task.status is TaskStatus.RELEASING
 
     def _stay(self, domain: str, amount: int) -> None:
         before = self.staying.get(domain, 0)
