@@ -105,7 +105,7 @@ def test_a_refusal_names_its_cause_with_numbers() -> None:
     reason = cluster.cache.jobs["default/g"].reason
     assert reason is not None
     assert (reason.resource, reason.requested, reason.have, reason.need) == ("cpu", 1000, 2, 3)
-    assert dict(reason.nodes) == {"node(s) taken by the gang's other members": 2, "Insufficient cpu": 1}
+    assert dict(reason.nodes) == {"Insufficient cpu beside the gang's other members": 2, "Insufficient cpu": 1}
 
 
 def test_overused_means_that_all_of_what_is_deserved_is_in_use() -> None:

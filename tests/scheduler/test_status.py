@@ -171,6 +171,10 @@ def reason_of(*specs: Spec | list[Spec], name: str = "g") -> Reason:
             [*nodes("n", 1), pod_group("g", 2, roles={"a": 1}), *pods("g", 2), pod("h", "g", role="a", gated=True)],
             "gated", Code.PODS_GATED, "0 of 1 pods of role a .*h ", id="the only one of its role is gated",
         ),
+        pytest.param(
+            [*nodes("n", 1), pod_group("g", queue="none"), pod("held", "g", gated=True)],
+            "gated", Code.PODS_GATED, "held", id="gated, and no queue",
+        ),
         pytest.param([*gang("g", 1, queue="none")], "queue", Code.QUEUE_MISSING, "none", id="no queue"),
         pytest.param(
             [*nodes("n", 2), *gang("g", 2, 5)], "never", Code.LARGER_THAN_CLUSTER, "cpu 10.*cpu 8", id="cluster",
@@ -210,6 +214,16 @@ def reason_of(*specs: Spec | list[Spec], name: str = "g") -> Reason:
                 pod_group("g", 2), *pods("g", 2),
             ],
             "room", Code.NOT_ENOUGH_NODES, "1 of 2 members.*closest: n-0 lacks cpu 500m", id="near miss",
+        ),
+        pytest.param(
+            [*nodes("n", 1, cpu=2), pod("x", node="n-0", cpu=1), *gang("g", 2, 1)],
+            "room", Code.NOT_ENOUGH_NODES,
+            "1 of 2 members.*needs cpu 1: .*1 Insufficient cpu beside the gang's other members.*lacks cpu 1",
+            id="one of the gang fits",
+        ),
+        pytest.param(
+            [node("n", pods=2), *gang("a", 1), *gang("b", 1), *gang("g", 1)],
+            "room", Code.NOT_ENOUGH_NODES, "1 node.s. pod number exceeded", id="pod number",
         ),
         pytest.param(
             [*nodes("n", 2), *gang("g", 1, scheduling=NOWHERE)],

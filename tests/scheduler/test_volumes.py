@@ -121,8 +121,8 @@ NOT_READY: dict[str, tuple[list[Stored], str]] = {
     "going": ([claim(leaving=True), LATE], 'persistentvolumeclaim "data" is being deleted'),
     "lost": ([claim(volume="v", lost=True)], "non-existent"),
     "volume missing": ([claim(volume="v")], 'persistentvolume "v" not found'),
-    "immediate": ([claim(), NOW], "unbound immediate PersistentVolumeClaims"),
-    "class missing": ([claim()], "unbound immediate PersistentVolumeClaims"),
+    "immediate": ([claim(), NOW], 'unbound immediate PersistentVolumeClaims: "data"'),
+    "class missing": ([claim()], 'unbound immediate PersistentVolumeClaims: "data"'),
 }
 
 

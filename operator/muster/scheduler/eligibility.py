@@ -22,19 +22,25 @@ if TYPE_CHECKING:
 
 def obstacle_to_admission(job: JobInfo) -> Reason | None:
     """A PodGroup or a queue that can't be used."""
+    return _unusable(job) or job.queue.obstacle
+
+
+def _unusable(job: JobInfo) -> Reason | None:
+    """A PodGroup that is missing or wrong."""
     if job.spec is None:
         return Reason(Code.POD_GROUP_MISSING, detail=job.key)
-    if job.spec.problem:
-        return Reason(Code.INVALID_POD_GROUP, detail=job.spec.problem)
-    return job.queue.obstacle
+    return Reason(Code.INVALID_POD_GROUP, detail=job.spec.problem) if job.spec.problem else None
 
 
 def obstacle_to_placement(session: Session, job: JobInfo) -> Reason | None:
     """Also: pods that others hold back, or that do not exist; and whatever a plugin has against the gang."""
-    obstacle = obstacle_to_admission(job)
-    if obstacle is not None:
-        return obstacle
-    return _gated(job) or not_enough_pods(job) or session.framework.job_valid(session, job)
+    return (
+        _unusable(job)
+        or _gated(job)
+        or job.queue.obstacle
+        or not_enough_pods(job)
+        or session.framework.job_valid(session, job)
+    )
 
 
 def _gated(job: JobInfo) -> Reason | None:

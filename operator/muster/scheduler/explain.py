@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 MILLI = 1000
-TAKEN_BY_MEMBERS = "node(s) taken by the gang's other members"
+BESIDE_MEMBERS = "beside the gang's other members"
 
 
 def refusal_reasons(session: Session, job: JobInfo, attempt: Attempt) -> list[Reason]:
@@ -69,32 +69,30 @@ def survey_nodes(session: Session, shape: Shape) -> Reason:
     index = session.cache.index
     view = index.view(shape)
     lacking: Counter[str] = Counter()
-    dimensions: Counter[str] = Counter()
-    roomiest: dict[str, Bucket] = {}
-    nearest: tuple[float, str, str] | None = None
+    full, crowded = _Shortage(shape), _Shortage(shape)
     for bucket in index.filled_buckets():
-        nodes = len(bucket.members)
         refused = view.refusal(bucket.make)
         if refused is not None:
-            lacking[refused] += nodes
+            lacking[refused] += len(bucket.members)
             continue
         short = _short_of(shape, bucket.idle)
-        if not short:
-            lacking.update(_why_not(session, shape, bucket))
+        if short:
+            lacking[_words(short)] += len(bucket.members)
+            full.add(bucket, bucket.idle, short, len(bucket.members))
             continue
-        lacking[_words(short)] += nodes
-        dimensions[short[0]] += nodes
-        for name in short:
-            roomiest[name] = max(roomiest.get(name, bucket), bucket, key=partial(_roominess, name))
-        candidate = (_distance(shape, bucket.idle, short), bucket.first() or "", _lacks(shape, bucket.idle, short))
-        nearest = candidate if nearest is None else min(nearest, candidate)
-    resource = min(dimensions, key=lambda name: (-dimensions[name], name), default=None)
-    used, free, limit = _amounts(roomiest[resource], resource) if resource is not None else (None, None, None)
-    requested = shape.init_request.get(resource) if resource is not None else None
+        why, taken = _why_not(session, shape, bucket)
+        lacking.update(why)
+        if taken:
+            left = _left_by_members(shape, bucket.idle)
+            short = _short_of(shape, left)
+            lacking[f"{_words(short)} {BESIDE_MEMBERS}"] += taken
+            crowded.add(bucket, left, short, taken)
+    resource, requested, used, free, limit = (full if full.dimensions else crowded).amounts()
     devices = session.objections(shape).devices
     if resource is None and devices is not None:
         resource, requested = devices.resource, (devices.asked or devices.total) * MILLI
         used, free, limit = (devices.total - devices.free) * MILLI, devices.free * MILLI, devices.total * MILLI
+    nearest = min((each for each in (full.nearest, crowded.nearest) if each is not None), default=None)
     return Reason(
         Code.NOT_ENOUGH_NODES,
         resource=resource,
@@ -109,14 +107,54 @@ def survey_nodes(session: Session, shape: Shape) -> Reason:
     )
 
 
-def _why_not(session: Session, shape: Shape, bucket: Bucket) -> Counter[str]:
-    """Why nodes that have the resources won't do: for what is there, or they took one of the gang itself."""
+class _Shortage:
+    """Nodes that have too little of something: of what most do, which has most of it, and which comes closest."""
+
+    __slots__ = ("_roomiest", "_shape", "dimensions", "nearest")
+
+    def __init__(self, shape: Shape) -> None:
+        self._shape = shape
+        self._roomiest: dict[str, Bucket] = {}
+        self.dimensions: Counter[str] = Counter()
+        self.nearest: tuple[float, str, str] | None = None
+
+    def add(self, bucket: Bucket, room: Resources, short: list[str], nodes: int) -> None:
+        """Nodes of the bucket, with this room, that are short of these dimensions."""
+        self.dimensions[short[0]] += nodes
+        for name in short:
+            self._roomiest[name] = max(self._roomiest.get(name, bucket), bucket, key=partial(_roominess, name))
+        candidate = (_distance(self._shape, room, short), bucket.first() or "", _lacks(self._shape, room, short))
+        self.nearest = candidate if self.nearest is None else min(self.nearest, candidate)
+
+    def amounts(self) -> tuple[str | None, int | None, int | None, int | None, int | None]:
+        """The dimension that is short on most nodes, what is asked of it, and used, free and in all on a node."""
+        resource = min(self.dimensions, key=lambda name: (-self.dimensions[name], name), default=None)
+        if resource is None:
+            return None, None, None, None, None
+        return resource, self._shape.init_request.get(resource), *_amounts(self._roomiest[resource], resource)
+
+
+def _why_not(session: Session, shape: Shape, bucket: Bucket) -> tuple[Counter[str], int]:
+    """Why nodes that have the resources won't do for what is there; and how many the gang itself has filled."""
+    nodes = len(bucket.members)
     refused = session.framework.judge.refusal_now(shape, next(iter(bucket.members.values())))
-    if refused is not None or shape.plain:
-        return Counter({refused or TAKEN_BY_MEMBERS: len(bucket.members)})
+    if refused is not None:
+        return Counter({refused: nodes}), 0
+    if shape.plain:
+        return Counter(), nodes
     check = session.framework.judge.check(shape, later=False)
     noted = session.objections(shape).nodes
-    return Counter(noted.get(name) or check(node) or TAKEN_BY_MEMBERS for name, node in bucket.members.items())
+    found = (noted.get(name) or check(node) for name, node in bucket.members.items())
+    why = Counter(each for each in found if each is not None)
+    return why, nodes - why.total()
+
+
+def _left_by_members(shape: Shape, idle: Resources) -> Resources:
+    """What is left on a node that holds as many members of this shape as it can (one at least)."""
+    first, each = shape.init_request, shape.request.clone()
+    each.scalars.setdefault(PODS, 1)
+    more = min((idle.get(name) - first.get(name)) // each.get(name) for name in each.dimensions() if each.get(name) > 0)
+    return idle.minus(each.scaled(more + 1, 1))
 
 
 def _roominess(resource: str, bucket: Bucket) -> tuple[int, int]:
@@ -139,7 +177,7 @@ def _short_of(shape: Shape, idle: Resources) -> list[str]:
 
 def _words(short: list[str]) -> str:
     if short == [PODS]:
-        return "Too many pods"
+        return "node(s) pod number exceeded"
     return "Insufficient " + " and ".join(short)
 
 

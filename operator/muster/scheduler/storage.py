@@ -116,7 +116,7 @@ class Storage:
         found = self.class_of(claim)
         if found is not None and found.late:
             return None
-        return "pod has unbound immediate PersistentVolumeClaims"
+        return f'pod has unbound immediate PersistentVolumeClaims: "{claim.name}"'
 
     def is_late(self, key: str) -> bool:
         """Whether the claim's volume is still to be chosen by the node of its pod."""
