@@ -100,7 +100,8 @@ def test_a_refusal_names_its_cause_with_numbers() -> None:
     reason = cluster.cache.jobs["default/g"].reason
     assert reason is not None
     assert (reason.resource, reason.requested, reason.limit) == ("cpu", 3000, 2000)
-    cluster = Cluster.of(nodes("n", 3, cpu=1), pod("x", node="n-0", cpu=1, ours=False), gang("g", 3))
+    full = pod("x", node="n-0", cpu=1, ours=False)
+    cluster = Cluster.of(nodes("n", 3, cpu=1), full, pod_group("g", 3), pods("g", 3))
     cluster.cycle()
     reason = cluster.cache.jobs["default/g"].reason
     assert reason is not None

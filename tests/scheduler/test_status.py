@@ -216,7 +216,7 @@ def reason_of(*specs: Spec | list[Spec], name: str = "g") -> Reason:
             "room", Code.NOT_ENOUGH_NODES, "1 of 2 members.*closest: n-0 lacks cpu 500m", id="near miss",
         ),
         pytest.param(
-            [*nodes("n", 1, cpu=2), pod("x", node="n-0", cpu=1), *gang("g", 2, 1)],
+            [*nodes("n", 1, cpu=2), pod("x", node="n-0", cpu=1), pod_group("g", 2), *pods("g", 2)],
             "room", Code.NOT_ENOUGH_NODES,
             "1 of 2 members.*needs cpu 1: .*1 Insufficient cpu beside the gang's other members.*lacks cpu 1",
             id="one of the gang fits",
