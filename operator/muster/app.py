@@ -23,6 +23,7 @@ from muster import __version__
 from muster.admission.admission import Admission, AdmissionOptions
 from muster.controllers.context import MADE_BY_US
 from muster.controllers.controllers import ControllerInformers, ControllerOptions, Controllers, ObservedRayCluster
+from muster.controllers.deletion_defaults import DeletionDefaults
 from muster.engine.clock import SystemClock
 from muster.engine.configuration_source import ConfigurationSource, FileConfiguration, FixedConfiguration
 from muster.engine.device_mirror import DeviceInformers
@@ -114,6 +115,8 @@ class Options:
     starvation_timeout: float
     create_queues: bool = True
     gate: bool = True
+    delete_finished_jobs: bool = False
+    finished_cluster_ttl: float | None = None
     redis_cleanup: bool = True
     watch_namespaces: tuple[str, ...] = ()
     admission_port: int = 9443
@@ -333,6 +336,7 @@ def controller_options(options: Options, submitter_image: str) -> ControllerOpti
         gate=labels.GANG_GATE if options.gate else None,
         namespaces=options.watch_namespaces,
         create_queues=options.create_queues,
+        deletion_defaults=DeletionDefaults(options.delete_finished_jobs, options.finished_cluster_ttl),
         redis_cleanup=options.redis_cleanup,
         pods=PodOptions(cluster_domain=options.cluster_domain),
     )

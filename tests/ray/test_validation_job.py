@@ -23,6 +23,18 @@ def problems(obj: Json) -> list[str]:
     return [str(problem) for problem in validate_ray_job(RayJob.parse(obj))]
 
 
+def rule(policy: str = "DeleteCluster", **condition: Any) -> Json:
+    return {"policy": policy, "condition": {"jobStatus": "FAILED", **condition}}
+
+
+def rules(*written: Json) -> Json:
+    return {"deletionRules": list(written)}
+
+
+def older(success: str, failure: str) -> Json:
+    return {"onSuccess": {"policy": success}, "onFailure": {"policy": failure}}
+
+
 BOMB = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "\n".join(
     f"{name}: &{name} [{','.join([f'*{previous}'] * 9)}]" for previous, name in zip("abcdefgh", "bcdefghi", strict=True)
 )
@@ -56,6 +68,20 @@ BOMB = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "\n".join(
         job(clusterSelector={"ray.io/cluster": "x"}, rayClusterSpec=...),
         job(clusterSelector={"ray.io/cluster": "x"}),
         job(clusterSelector={"ray.io/cluster": "x"}, rayClusterSpec=..., suspend=True),
+        job(deletionStrategy=rules(rule("DeleteWorkers"), rule(ttlSeconds=5), rule("DeleteSelf", ttlSeconds=5))),
+        job(deletionStrategy=rules(rule(), rule(jobStatus=None, jobDeploymentStatus="Failed"))),
+        job(deletionStrategy=rules(rule()), suspend=True),
+        job(
+            deletionStrategy=rules(rule("DeleteSelf")),
+            clusterSelector={"ray.io/cluster": "x"},
+            rayClusterSpec=...,
+        ),
+        job(deletionStrategy=older("DeleteCluster", "DeleteNone")),
+        job(
+            deletionStrategy=older("DeleteSelf", "DeleteWorkers"),
+            shutdownAfterJobFinishes=True,
+            ttlSecondsAfterFinished=5,
+        ),
         job({"name": "x" * 47}),
         job(runtimeEnvYAML="1: a\nb: c"),
         job(submissionMode="HTTPMode", entrypoint="x" * 131_000),
@@ -100,8 +126,44 @@ def test_what_users_of_kuberay_write_is_fine(obj: Json) -> None:
             "spec.jobId: can't be combined with clusterSelector and suspend: Ray takes an id only once",
         ),
         (
-            job(deletionStrategy={"deletionRules": [{"policy": "DeleteSelf", "condition": {"jobStatus": "FAILED"}}]}),
-            "spec.deletionStrategy: is not supported yet by this version of Muster",
+            job(deletionStrategy=rules(rule()), shutdownAfterJobFinishes=True),
+            "spec.deletionStrategy.deletionRules: can't be combined with shutdownAfterJobFinishes",
+        ),
+        (
+            job(deletionStrategy=rules(rule(), rule("DeleteNone"), rule(ttlSeconds=9))),
+            "spec.deletionStrategy.deletionRules[2]: repeats deletionRules[0]: DeleteCluster on jobStatus FAILED; keep",
+        ),
+        (
+            job(deletionStrategy=rules(rule("DeleteSelf", ttlSeconds=5), rule(ttlSeconds=9))),
+            "spec.deletionStrategy.deletionRules[0].condition.ttlSeconds: DeleteSelf comes after 5 s, before Delete",
+        ),
+        (
+            job(deletionStrategy=rules(rule("DeleteEverything"))),
+            "spec.deletionStrategy.deletionRules[0].policy: must be one of DeleteCluster, DeleteWorkers, DeleteSelf",
+        ),
+        (
+            job(deletionStrategy=rules(rule(ttlSeconds=-1))),
+            "spec.deletionStrategy.deletionRules[0].condition.ttlSeconds: must not be negative, got -1",
+        ),
+        (
+            job(deletionStrategy=rules(rule(jobDeploymentStatus="Failed"))),
+            "spec.deletionStrategy.deletionRules[0].condition: must have one of jobStatus and jobDeploymentStatus",
+        ),
+        (
+            job(deletionStrategy=rules(rule()), clusterSelector={"ray.io/cluster": "x"}, rayClusterSpec=...),
+            "spec.deletionStrategy.deletionRules[0].policy: DeleteCluster is not possible with clusterSelector",
+        ),
+        (
+            job(deletionStrategy={"onSuccess": {"policy": "DeleteNone"}}),
+            "spec.deletionStrategy.onFailure.policy: is required; set onSuccess and onFailure, or use deletionRules",
+        ),
+        (
+            job(deletionStrategy=older("DeleteNone", "DeleteCluster"), shutdownAfterJobFinishes=True),
+            "spec.deletionStrategy.onSuccess.policy: DeleteNone contradicts shutdownAfterJobFinishes: true",
+        ),
+        (
+            job(deletionStrategy={**older("DeleteNone", "DeleteNone"), **rules(rule())}),
+            "spec.deletionStrategy: onSuccess and onFailure can't be combined with deletionRules",
         ),
         (job(suspend=True), "spec.suspend: needs shutdownAfterJobFinishes: true"),
         (job(ttlSecondsAfterFinished=5), "spec.ttlSecondsAfterFinished: needs shutdownAfterJobFinishes: true"),

@@ -72,6 +72,22 @@ def run(
             envvar="ENABLE_GCS_FT_REDIS_CLEANUP",
         ),
     ] = True,
+    delete_finished_jobs: Annotated[
+        bool,
+        typer.Option(
+            help="Delete the RayJob itself, and with it its submitter and its logs, where shutdownAfterJobFinishes "
+            "would delete its cluster.",
+            envvar="DELETE_RAYJOB_CR_AFTER_JOB_FINISHES",
+        ),
+    ] = False,
+    finished_cluster_ttl: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            help="Seconds after which the cluster of a finished RayJob goes that neither shutdownAfterJobFinishes "
+            "(false included) nor a rule of its deletionStrategy says anything about. [it stays]",
+        ),
+    ] = None,
     cluster_domain: Annotated[str, typer.Option(help="The cluster's DNS domain.")] = "cluster.local",
     health_port: Annotated[int, typer.Option(help="Port of /healthz and /readyz; 0 for none.")] = 8082,
     admission_port: Annotated[
@@ -151,6 +167,8 @@ def run(
         gate=gate is not False,
         redis_cleanup=gcs_ft_redis_cleanup,
         watch_namespaces=tuple(watch_namespace or ()),
+        delete_finished_jobs=delete_finished_jobs,
+        finished_cluster_ttl=finished_cluster_ttl,
         admission_port=admission_port,
         admission_hosts=tuple(admission_host or ()),
         admission_certificates=admission_certificates,

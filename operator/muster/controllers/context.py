@@ -13,6 +13,7 @@ from muster.api.rayjob import RayJob
 from muster.controllers.children import Children
 from muster.controllers.clock import Clock, SystemClock
 from muster.controllers.dashboard import DashboardResolver
+from muster.controllers.deletion_defaults import DeletionDefaults
 from muster.controllers.interests import Interests
 from muster.controllers.template_judge import TemplateJudge
 from muster.controllers.tokens import Tokens
@@ -90,6 +91,7 @@ class ControllerOptions:
     status_check_timeout: float = 300.0
     submitter_grace: float = 300.0
     create_queues: bool = True
+    deletion_defaults: DeletionDefaults = field(default_factory=DeletionDefaults)
     redis_cleanup: bool = True
     pods: PodOptions = field(default_factory=PodOptions)
 

@@ -11,6 +11,7 @@ from muster.api.rayjob import JobDeploymentStatus, JobStatus
 from muster.controllers.clock import seconds_of
 from muster.controllers.gang import release_pod_group
 from muster.controllers.rayjob import cluster as job_cluster
+from muster.controllers.rayjob.deleting import delete_what_is_due
 from muster.controllers.rayjob.ending import RAY_CLUSTER_LOST
 from muster.controllers.rayjob.finalizer import drop_finalizer, holds_finalizer
 from muster.controllers.rayjob.gang import keep_gang
@@ -84,24 +85,14 @@ async def _silence_submitter(look: Look) -> Requeue | None:
 
 
 async def _give_back(look: Look) -> Requeue | None:
-    spec = look.job.spec
     if runs_elsewhere(look.job):
-        return None
+        return await delete_what_is_due(look)
     if await _never_had_a_place(look):
         await release_pod_group(look.context, look.job)
         await delete_cluster(look)
-        return None
-    # A time to live that can't be is no reason to destroy anything: the cluster stays until it has been corrected.
-    if spec.shutdown_after_job_finishes and not look.problems_with("ttlSecondsAfterFinished"):
-        due = (seconds_of(look.status.end_time) or look.now) + (spec.ttl_seconds_after_finished or 0)
-        if due <= look.now:
-            await release_pod_group(look.context, look.job)
-            await delete_cluster(look)
-            return None
-        await _keep_pod_group(look)
-        return Requeue(due - look.now)
+        return await delete_what_is_due(look)
     await _keep_pod_group(look)
-    return None
+    return await delete_what_is_due(look)
 
 
 async def _never_had_a_place(look: Look) -> bool:

@@ -8,7 +8,7 @@ from muster.api.errors import FieldProblem
 from muster.api.rayjob import RayJob, SubmissionMode
 from muster.ray import labels, names
 from muster.ray.selection import runs_elsewhere, selected_cluster
-from muster.ray.validation import authentication, groups, metadata, pods, program, unsupported
+from muster.ray.validation import authentication, deletion, groups, metadata, pods, program
 from muster.ray.validation.ray_cluster import cluster_spec_problems
 from muster.ray.validation.view import ClusterView, Problems, Template
 
@@ -83,8 +83,12 @@ def cluster_selector(job: RayJob) -> Problems:
 
 def suspension(job: RayJob) -> Problems:
     """Suspending takes the job's own cluster away, so that the job has to let go of it."""
-    if job.spec.suspend and not job.spec.shutdown_after_job_finishes and not runs_elsewhere(job):
+    if job.spec.suspend and not (job.spec.shutdown_after_job_finishes or _has_rules(job) or runs_elsewhere(job)):
         yield FieldProblem("spec.suspend", "needs shutdownAfterJobFinishes: true; set it, or leave suspend false")
+
+
+def _has_rules(job: RayJob) -> bool:
+    return job.spec.deletion_strategy is not None and bool(job.spec.deletion_strategy.deletion_rules)
 
 
 def time_to_live(job: RayJob) -> Problems:
@@ -138,11 +142,11 @@ JOB_RULES: tuple[JobRule, ...] = (
     name,
     placement_labels,
     submission_mode,
-    unsupported.job_features,
     cluster,
     authentication.no_kubernetes_tokens,
     cluster_selector,
     suspension,
+    deletion.deletion_strategy,
     time_to_live,
     deadlines,
     backoff_limits,

@@ -10,7 +10,6 @@ from collections.abc import Callable
 
 from muster.api.errors import FieldProblem
 from muster.api.raycluster import RayClusterSpec
-from muster.api.rayjob import RayJob
 from muster.ray.validation.view import ClusterView, Problems
 
 CLUSTER_FEATURES: dict[str, Callable[[RayClusterSpec], bool]] = {
@@ -22,10 +21,6 @@ CLUSTER_FEATURES: dict[str, Callable[[RayClusterSpec], bool]] = {
     ),
 }
 
-JOB_FEATURES: dict[str, Callable[[RayJob], bool]] = {
-    "deletionStrategy": lambda job: job.spec.deletion_strategy is not None,
-}
-
 NOT_YET = "is not supported yet by this version of Muster; remove it"
 
 
@@ -35,10 +30,3 @@ def cluster_features(view: ClusterView) -> Problems:
         if asked_for(view.spec):
             field, _, value = feature.partition(" ")
             yield FieldProblem(f"{view.path}.{field}", f"{value} {NOT_YET}".strip())
-
-
-def job_features(job: RayJob) -> Problems:
-    """Features of a RayJob that come later."""
-    for field, asked_for in JOB_FEATURES.items():
-        if asked_for(job):
-            yield FieldProblem(f"spec.{field}", NOT_YET)
