@@ -233,15 +233,16 @@ def test_a_queue_without_a_state_is_open(state: str | None, expected: QueueState
     assert (found.state, found.weight, found.reclaimable, found.allocated) == (expected, 1, True, None)
 
 
-BAD_QUEUES: dict[str, dict[str, Any]] = {
-    "spec.capability[cpu]": {"capability": {"cpu": "all"}},
-    "spec.guarantee.resource[cpu]": {"guarantee": {"resource": {"cpu": "-1"}}},
-    "spec.deserved[memory]": {"deserved": {"memory": "1GB/s"}},
-    "spec.weight": {"weight": -1},
-}
+BAD_QUEUES: list[tuple[str, dict[str, Any]]] = [
+    ("spec.capability[cpu]", {"capability": {"cpu": "all"}}),
+    ("spec.guarantee.resource[cpu]", {"guarantee": {"resource": {"cpu": "-1"}}}),
+    ("spec.deserved[memory]", {"deserved": {"memory": "1GB/s"}}),
+    ("spec.weight", {"weight": -1}),
+    ("spec.weight", {"weight": 0}),
+]
 
 
-@pytest.mark.parametrize(("path", "spec"), BAD_QUEUES.items())
+@pytest.mark.parametrize(("path", "spec"), BAD_QUEUES)
 def test_a_queue_with_an_amount_that_is_none_has_that_field_as_its_problem(path: str, spec: dict[str, Any]) -> None:
     found = queue_spec(queue(spec))
     assert found.problem.startswith(f"{path}: ")

@@ -27,8 +27,8 @@ def queue_spec(queue: objects.Queue) -> QueueSpec:
             problems.append(str(error))
             return Resources()
 
-    if spec.weight is not None and spec.weight < 0:
-        problems.append(f"spec.weight: {spec.weight} is negative")
+    if spec.weight is not None and spec.weight < 1:
+        problems.append(f"spec.weight: {spec.weight} is less than 1")
     return QueueSpec(
         name=queue.metadata.name,
         weight=spec.weight if spec.weight is not None else 1,
