@@ -367,6 +367,10 @@ def verdicts(outcome: Outcome) -> dict[str, str]:
         ),
         pytest.param([*nodes("n", 1), queue("q", capability=resources(1)), *gang("g", 2, queue="q")], set(), id="cap"),
         pytest.param([pod_group("g", 3), *pods("g", 2)], set(), id="incomplete"),
+        pytest.param(
+            [node("n"), pod_group("g", 3), *pods("g", 1, 9), pod("small", "g")],
+            {"g-w-0"}, id="incomplete, and one that no node could hold",
+        ),
         pytest.param([*pods("g", 2, gated=True), pod_group("g", 2)], set(), id="gated"),
         pytest.param([*gang("g", 1, queue="none")], set(), id="queue"),
     ],
@@ -404,3 +408,13 @@ def test_a_reason_names_what_ends_the_wait() -> None:
     )
     assert full.reason_class is ReasonClass.QUOTA
     assert Wake.QUEUE in full.wakes
+
+
+@pytest.mark.parametrize("code", list(Code))
+def test_whatever_a_gang_waits_for_what_ends_the_wait_is_said(code: Code) -> None:
+    assert Reason(code).awaits
+    assert Reason(code, wakes=(Wake.DEVICES,)).awaits == (Wake.DEVICES,)
+
+
+def test_who_waits_for_a_queue_to_be_made_is_told_so() -> None:
+    assert reason_of(gang("g", 1, queue="none")).awaits == (Wake.MENDED_QUEUE,)

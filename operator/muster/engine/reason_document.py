@@ -32,7 +32,7 @@ def reason_document(reason: Reason) -> dict[str, Any]:
         "nodes": dict(reason.nodes) or None,
         "nearMiss": {"node": reason.near_miss.node, "lacks": reason.near_miss.lacks} if reason.near_miss else None,
         "holders": [_holder(reason, each) for each in reason.holders] or None,
-        "wakes": [wake.value for wake in reason.wakes] or None,
+        "wakes": [wake.value for wake in reason.awaits],
         "since": rfc3339(reason.since) if reason.since is not None else None,
         "advice": reason.advice.value,
         "suggestion": _suggestion(reason.suggestion) if reason.suggestion is not None else None,

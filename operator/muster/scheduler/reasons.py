@@ -108,6 +108,7 @@ class Wake(Enum):
     """What kind of event could end the wait."""
 
     GANG = "a pod or the PodGroup of the gang changes"
+    MENDED_QUEUE = "the queue is made, opened or mended"
     QUEUE = "the queue frees quota or changes"
     CLUSTER = "the cluster frees or gains resources"
     VOLUMES = "a volume claim gets its volume, or a volume changes"
@@ -197,11 +198,29 @@ class Reason:
         return self.code.reason_class
 
     @property
+    def awaits(self) -> tuple[Wake, ...]:
+        """What could end the wait, for who asks: `wakes`; where nothing is parked under any, what its class needs."""
+        return self.wakes or _AWAITS_ON.get(self.code) or _AWAITS[self.reason_class]
+
+    @property
     def advice(self) -> Advice:
         """Wait, change the request, or ask the administrator."""
         return _ADVICE_ON.get(self.code) or _ADVICE[self.reason_class]
 
 
+_AWAITS = {
+    ReasonClass.MISCONFIGURED: (Wake.GANG,),
+    ReasonClass.GATED: (Wake.GANG,),
+    ReasonClass.QUEUE: (Wake.MENDED_QUEUE,),
+    ReasonClass.NEVER: (Wake.NODES, Wake.GANG),
+    ReasonClass.INCOMPLETE: (Wake.GANG,),
+    ReasonClass.QUOTA: (Wake.QUEUE,),
+    ReasonClass.ROOM: (Wake.NODES,),
+    ReasonClass.RESERVED: (Wake.NODES,),
+    ReasonClass.VICTIMS: (Wake.NODES,),
+    ReasonClass.NEXT: (Wake.QUEUE, Wake.CLUSTER),
+}
+_AWAITS_ON = {Code.LARGER_THAN_QUEUE: (Wake.QUEUE, Wake.GANG)}
 _ADVICE = {
     ReasonClass.MISCONFIGURED: Advice.CHANGE,
     ReasonClass.GATED: Advice.ASK,

@@ -58,6 +58,10 @@ def find_reason(session: Session, job: JobInfo) -> Reason | None:
         if held is not None:
             return held
     found = dominant(findings) or TURN
+    if found.code is Code.LARGER_THAN_EVERY_NODE and not job.wanting_nodes:
+        # No place was looked for, since members are missing too: without larger nodes it will never be.
+        large = (task for task in job.pending.values() if not session.fits_an_empty_node(task.shape))
+        job.wanting_nodes = {task.shape.id: 0 for task in large}
     if found.code is Code.NOT_ENOUGH_NODES and session.holds.of(job) is not None:
         return replace(found, detail="room is being held for it")
     return found
