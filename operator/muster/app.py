@@ -118,6 +118,7 @@ class Options:
     delete_finished_jobs: bool = False
     finished_cluster_ttl: float | None = None
     redis_cleanup: bool = True
+    dead_node_timeout: float = 300.0
     watch_namespaces: tuple[str, ...] = ()
     admission_port: int = 9443
     admission_hosts: tuple[str, ...] = ()
@@ -221,6 +222,7 @@ class Operator:
         pods = self._informer(PODS, Pod)
         pod_groups = self._informer(PODGROUPS, PodGroup)
         queues = self._informer(QUEUES, Queue)
+        nodes = self._informer(NODES, Node)
         parts: list[Callable[[], Coroutine[Any, Any, None]]] = []
         if Component.SCHEDULER in self._options.components:
             # Not among those that readiness waits for: they run only where pods claim devices.
@@ -230,7 +232,7 @@ class Operator:
                 classes=Informer(self._client, DEVICECLASSES, DeviceClass),
             )
             parts.append(devices.run)
-            nodes, priority_classes = self._informer(NODES, Node), self._informer(PRIORITYCLASSES, PriorityClass)
+            priority_classes = self._informer(PRIORITYCLASSES, PriorityClass)
             engine_informers = EngineInformers(
                 pods,
                 nodes,
@@ -262,6 +264,7 @@ class Operator:
                 roles=self._informer(ROLES, Role, label_selector=MADE_BY_US),
                 role_bindings=self._informer(ROLEBINDINGS, RoleBinding, label_selector=MADE_BY_US),
                 ingresses=self._informer(INGRESSES, Ingress, label_selector=MADE_BY_US),
+                nodes=nodes,
             )
             parts.append(self._controllers(controller_informers, own_pod).run)
         return parts
@@ -338,6 +341,7 @@ def controller_options(options: Options, submitter_image: str) -> ControllerOpti
         create_queues=options.create_queues,
         deletion_defaults=DeletionDefaults(options.delete_finished_jobs, options.finished_cluster_ttl),
         redis_cleanup=options.redis_cleanup,
+        dead_node_timeout=options.dead_node_timeout,
         pods=PodOptions(cluster_domain=options.cluster_domain),
     )
 

@@ -14,7 +14,7 @@ from muster.controllers.wiring import Wiring
 from muster.controllers.workqueue import WorkQueue
 from muster.kube.access_objects import Role, RoleBinding, ServiceAccount
 from muster.kube.informer import Change, ChangeKind
-from muster.kube.objects import ApiObject, Ingress, Job, Pod, PodGroup, Queue, Service
+from muster.kube.objects import ApiObject, Ingress, Job, Node, Pod, PodGroup, Queue, Service
 from muster.kube.resource import PODS, QUEUES
 from tests.controllers.fake_clock import FakeClock
 
@@ -24,10 +24,16 @@ class Source:
     """An informer, as far as the wiring knows one."""
 
     handlers: list[Any] = field(default_factory=list)
+    there: list[Any] = field(default_factory=list)
+    asked: list[tuple[str, str]] = field(default_factory=list)
 
     @property
     def informer(self) -> Source:
         return self
+
+    def by_index(self, index: str, value: str) -> list[Any]:
+        self.asked.append((index, value))
+        return self.there
 
     def subscribe(self, handler: Any) -> None:
         self.handlers.append(handler)
@@ -45,6 +51,7 @@ class Sources:
         self.job_interests, self.cluster_interests = Interests(), Interests()
         self.pods, self.services, self.jobs = Source(), Source(), Source()
         self.ingresses = Source()
+        self.nodes = Source()
         self.service_accounts, self.roles, self.role_bindings = Source(), Source(), Source()
         self.pod_groups, self.queues, self.ray_clusters = Source(), Source(), Source()
 
@@ -134,3 +141,31 @@ def test_who_waits_for_a_queue_or_for_the_last_pods_of_a_cluster_is_woken() -> N
     wired.sources.job_interests.add("ns/retried", PODS, "ns/gone")
     wired.sources.pods.changed(made(Pod, labels={"ray.io/cluster": "gone"}), None)
     assert wired.waiting()["jobs"] == 2
+
+
+def node(status: str, since: str = "2026-01-01T00:00:00Z") -> Node:
+    ready = {"type": "Ready", "status": status, "lastTransitionTime": since}
+    return msgspec.convert({"metadata": {"name": "n1"}, "status": {"conditions": [ready]}}, Node)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "woken"),
+    [
+        (node("True"), node("Unknown"), True),
+        (node("Unknown"), node("True"), True),
+        (None, node("Unknown"), True),
+        (node("Unknown"), None, True),
+        (node("Unknown"), node("Unknown"), False),
+        (node("True"), node("True", "2026-01-02T00:00:00Z"), False),
+        (node("True"), node("False"), False),
+        (None, node("True"), False),
+    ],
+)
+def test_a_node_that_falls_silent_or_comes_back_concerns_the_clusters_that_have_pods_there(
+    old: Node | None, new: Node | None, woken: bool
+) -> None:
+    wired = Wired()
+    wired.sources.pods.there = [made(Pod, "RayCluster"), made(Pod)]
+    wired.sources.nodes.changed(old, new)
+    assert wired.waiting() == ({"clusters": 1} if woken else {})
+    assert wired.sources.pods.asked == ([("node", "n1")] if woken else [])

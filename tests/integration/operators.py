@@ -17,10 +17,11 @@ from muster.kube.client import ApiClient
 from muster.kube.config import Connection
 from muster.kube.events import EventRecorder
 from muster.kube.informer import Informer
-from muster.kube.objects import Ingress, Job, Pod, PodGroup, Queue, Service
+from muster.kube.objects import Ingress, Job, Node, Pod, PodGroup, Queue, Service
 from muster.kube.resource import (
     INGRESSES,
     JOBS,
+    NODES,
     PODGROUPS,
     PODS,
     QUEUES,
@@ -83,6 +84,7 @@ class Operator:
             roles=Informer(client, ROLES, Role, namespace=namespace, label_selector=MADE_BY_US),
             role_bindings=Informer(client, ROLEBINDINGS, RoleBinding, namespace=namespace, label_selector=MADE_BY_US),
             ingresses=Informer(client, INGRESSES, Ingress, namespace=namespace, label_selector=MADE_BY_US),
+            nodes=Informer(client, NODES, Node),
         )
         recorder = EventRecorder(client, "muster")
         controllers = Controllers(

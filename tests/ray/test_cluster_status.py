@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import msgspec
 import pytest
 
 from muster.api.raycluster import RayCluster
@@ -124,10 +125,64 @@ def test_a_failure_that_is_over_leaves_no_trace() -> None:
     assert "reason" not in after
 
 
-def test_ready_stays_when_a_pod_fails_later_and_the_counts_tell() -> None:
+@pytest.mark.parametrize(
+    "pods",
+    [
+        [head()],
+        [head(ready="False"), pod(name="w1")],
+        [head(), pod(name="w1", phase="Pending", ready=None)],
+        [head(), pod(name="w1"), pod(name="w2", phase="Pending", ready=None)],
+        [],
+    ],
+)
+def test_ready_is_lost_with_a_pod_and_comes_again_with_it(pods: Sequence[objects.Pod]) -> None:
+    ready = status_of(one_worker(), *two_pods())
+    lost = status_of(stored(ready), *pods, now=LATER)
+    assert lost["state"] == ""
+    assert lost["stateTransitionTimes"] == {"ready": STAMP}
+    assert conditions(lost)["RayClusterProvisioned"][0] == "True"
+    assert status_of(stored(lost), *pods, now=LATER + timedelta(hours=1)) == lost
+    again = status_of(stored(lost), *two_pods(), now=LATER)
+    assert again["state"] == "ready"
+    assert again["stateTransitionTimes"] == {"ready": "2026-01-02T03:09:05Z"}
+
+
+def test_a_failure_that_costs_no_pod_leaves_ready_as_it_is() -> None:
+    ready = status_of(one_worker(), *two_pods())
+    failure = ReplicaFailure("FailedDeleteWorkerPod", "no")
+    assert status_of(stored(ready), *two_pods(), failure=failure)["state"] == "ready"
+
+
+@pytest.mark.parametrize(
+    ("workers", "state"),
+    [
+        ([], ""),
+        (["True"], ""),
+        (["True", "False"], ""),
+        (["True", "True"], "ready"),
+        (["True", "True", "False"], "ready"),
+        (["True", "True", "True", "True"], "ready"),
+    ],
+)
+def test_with_the_autoscaler_head_and_least_workers_are_ready_enough(workers: list[str], state: str) -> None:
+    group = worker_group(replicas=3, minReplicas=1, numOfHosts=2)
+    cluster = ray_cluster(workers=[group], enableInTreeAutoscaling=True)
+    pods = [
+        msgspec.structs.replace(one, metadata=msgspec.structs.replace(one.metadata, labels=of_group(one)))
+        for one in (pod(name=f"w{number}", ready=ready) for number, ready in enumerate(workers))
+    ]
+    assert status_of(cluster, head(), *pods).get("state", "") == state
+    assert status_of(cluster, head(ready="False"), *pods).get("state", "") == ""
+    assert status_of(cluster, *pods).get("state", "") == ""
+
+
+def of_group(worker: objects.Pod) -> dict[str, str]:
+    return {**worker.metadata.labels, "ray.io/group": "small"}
+
+
+def test_the_head_that_fails_shows_and_so_do_the_counts() -> None:
     before = status_of(one_worker(), *two_pods())
     after = status_of(stored(before), head(ready="False"), pod(name="w1", phase="Failed", ready="False"), now=LATER)
-    assert after["state"] == "ready"
     assert after["availableWorkerReplicas"] == 0
     assert conditions(after)["RayClusterProvisioned"][0] == "True"
     assert conditions(after)["HeadPodReady"][0] == "False"

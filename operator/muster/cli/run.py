@@ -65,6 +65,10 @@ def run(
             "job waits until somebody creates it; root and default are created in any case."
         ),
     ] = True,
+    dead_node_timeout: Annotated[
+        float,
+        typer.Option(min=0, help="Seconds after which a Ray pod on a node that does not answer any more is replaced."),
+    ] = 300.0,
     gcs_ft_redis_cleanup: Annotated[
         bool,
         typer.Option(
@@ -166,6 +170,7 @@ def run(
         create_queues=create_queues,
         gate=gate is not False,
         redis_cleanup=gcs_ft_redis_cleanup,
+        dead_node_timeout=dead_node_timeout,
         watch_namespaces=tuple(watch_namespace or ()),
         delete_finished_jobs=delete_finished_jobs,
         finished_cluster_ttl=finished_cluster_ttl,

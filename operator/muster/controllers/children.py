@@ -144,10 +144,18 @@ class Children(Generic[T]):
         self.informer.record(replaced)
         return replaced
 
-    async def delete(self, present: T, *, propagation: str | None = None, unchanged: bool = False) -> bool:
+    async def delete(
+        self,
+        present: T,
+        *,
+        propagation: str | None = None,
+        unchanged: bool = False,
+        grace_seconds: int | None = None,
+    ) -> bool:
         """Delete exactly this object; False when it had gone, or been replaced by another, before.
 
-        With `unchanged` it is deleted only if it still is as it was seen. Raises Conflict when it is still there: then
+        With `unchanged` it is deleted only if it still is as it was seen; `grace_seconds` 0 does not wait for the
+        kubelet of a pod. Raises Conflict when it is still there: then
         the refusal was not about its UID.
         """
         meta = present.metadata
@@ -159,6 +167,7 @@ class Children(Generic[T]):
                 uid=meta.uid,
                 resource_version=meta.resource_version if unchanged else None,
                 propagation=propagation,
+                grace_seconds=grace_seconds,
                 decode=self._decode,
             )
         except NotFound:

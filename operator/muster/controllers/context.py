@@ -13,6 +13,7 @@ from muster.api.rayjob import RayJob
 from muster.controllers.children import Children
 from muster.controllers.clock import Clock, SystemClock
 from muster.controllers.dashboard import DashboardResolver
+from muster.controllers.dead_nodes import NODE_INDEX, DeadNodes, node_of
 from muster.controllers.deletion_defaults import DeletionDefaults
 from muster.controllers.interests import Interests
 from muster.controllers.template_judge import TemplateJudge
@@ -21,7 +22,7 @@ from muster.kube.access_objects import Role, RoleBinding, ServiceAccount
 from muster.kube.client import ApiClient
 from muster.kube.events import EventRecorder, EventType, ObjectReference
 from muster.kube.informer import Informer
-from muster.kube.objects import ApiObject, Ingress, Job, Pod, PodGroup, Queue, Service
+from muster.kube.objects import ApiObject, Ingress, Job, Node, Pod, PodGroup, Queue, Service
 from muster.kube.resource import (
     INGRESSES,
     JOBS,
@@ -68,6 +69,7 @@ class ControllerInformers:
     roles: Informer[Role]
     role_bindings: Informer[RoleBinding]
     ingresses: Informer[Ingress]
+    nodes: Informer[Node]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,7 @@ class ControllerOptions:
     that does not remove it. An empty `namespaces` means all. `poll_interval` is how often a running
     Ray job is looked at; after `status_check_timeout` without an answer the job counts as lost; a submitter gets
     `submitter_grace` to end after its Ray job did. `redis_cleanup` says whether a cluster with its state in a Redis is
-    held until that has been cleared out.
+    held until that has been cleared out. A pod whose node has not answered for `dead_node_timeout` is replaced.
     """
 
     submitter_image: str
@@ -92,6 +94,7 @@ class ControllerOptions:
     submitter_grace: float = 300.0
     create_queues: bool = True
     deletion_defaults: DeletionDefaults = field(default_factory=DeletionDefaults)
+    dead_node_timeout: float = 300.0
     redis_cleanup: bool = True
     pods: PodOptions = field(default_factory=PodOptions)
 
@@ -123,6 +126,9 @@ class Context:
         self.services = Children(client, SERVICES, Service, informers.services)
         self.jobs = Children(client, JOBS, Job, informers.jobs)
         self.pods.informer.add_index(RAY_CLUSTER_INDEX, _ray_cluster)
+        self.pods.informer.add_index(NODE_INDEX, node_of)
+        self.nodes = informers.nodes
+        self.dead_nodes = DeadNodes(informers.nodes, self.clock, options.dead_node_timeout)
         self.pod_groups = Children(client, PODGROUPS, PodGroup, informers.pod_groups)
         self.queues = Children(client, QUEUES, Queue, informers.queues)
         self.service_accounts = Children(client, SERVICEACCOUNTS, ServiceAccount, informers.service_accounts)

@@ -12,10 +12,11 @@ from typing import TypeVar
 
 from muster.controllers.children import controller_of
 from muster.controllers.context import Context, ObservedRayCluster, ray_cluster_of
+from muster.controllers.dead_nodes import NODE_INDEX, silence_changed
 from muster.controllers.queue import queue_of
 from muster.controllers.workqueue import WorkQueue
 from muster.kube.informer import Change
-from muster.kube.objects import ApiObject, Pod, PodGroup, Queue
+from muster.kube.objects import ApiObject, Node, Pod, PodGroup, Queue
 from muster.kube.resource import PODS, QUEUES, RAYCLUSTERS, RAYJOBS, Resource
 
 T = TypeVar("T", bound=ApiObject)
@@ -42,6 +43,7 @@ class Wiring:
         """Subscribe to every informer; what exists already counts as added."""
         context = self._context
         context.pods.informer.subscribe(self._pod)
+        context.nodes.subscribe(self._node)
         context.services.informer.subscribe(self._child)
         context.jobs.informer.subscribe(self._child)
         context.service_accounts.informer.subscribe(self._child)
@@ -52,8 +54,17 @@ class Wiring:
         context.ray_clusters.informer.subscribe(self._ray_cluster)
         context.queues.informer.subscribe(self._queue)
 
+    def _node(self, change: Change[Node]) -> None:
+        """Whose pods are on a node that has fallen silent, or has come back."""
+        if silence_changed(change):
+            for pod in self._context.pods.informer.by_index(NODE_INDEX, change.object.metadata.name):
+                self._wake_owner(pod)
+
     def _child(self, change: Change[T]) -> None:
-        meta = change.object.metadata
+        self._wake_owner(change.object)
+
+    def _wake_owner(self, child: ApiObject) -> None:
+        meta = child.metadata
         owner = controller_of(meta)
         if owner is None or (self._namespaces and meta.namespace not in self._namespaces):
             return

@@ -3,20 +3,23 @@
 Pure, and quiet: as long as nothing has changed the result equals the status that is already stored, time stamps
 included, so that comparing the two tells whether to write. Fields mean what they mean in KubeRay:
 
-- `state` becomes `ready` when all pods that are wanted run and are ready. It stays `ready` when one fails later (the
-  condition HeadPodReady and the counts tell), and becomes `suspended` when a suspended cluster has no pod left.
+- `state` is `ready` while all pods that are wanted run and are ready, and no longer: then it is empty. With Ray's
+  autoscaler, which adds and takes workers all the time, head and least workers are enough. It becomes `suspended` when
+  a suspended cluster has no pod left, and stays so until the cluster is ready again.
 - RayClusterProvisioned becomes True likewise, and stays so until the cluster has been suspended.
 - Suspending is atomic: once begun it goes on until no pod is left, whatever the spec says meanwhile.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from muster.api.raycluster import RayCluster
+from muster.ray import labels, names
 from muster.ray.cluster_conditions import ReplicaFailure, Suspension, conditions_of, suspension
 from muster.ray.observed import Pod, Service
 from muster.ray.pod_health import is_head, is_running, is_running_and_ready, is_terminating, is_worker
@@ -44,7 +47,7 @@ def cluster_status(
     """
     old: Status = cluster.status.dump() if cluster.status else {}
     census = _Census.of(cluster, pods)
-    complete = failure is None and census.complete
+    complete = failure is None and census.serves
     new: Status = {
         **{key: value for key, value in old.items() if key not in ("reason", "lastUpdateTime")},
         **census.counts(cluster),
@@ -56,9 +59,10 @@ def cluster_status(
     }
     if failure is not None:
         new["reason"] = failure.message
-    state = _state(cluster, pods, complete)
+    state = _state(cluster, pods, complete, census)
     if state != old.get("state", ""):
         new["state"] = state
+    if state and state != old.get("state"):
         new["stateTransitionTimes"] = {**(old.get("stateTransitionTimes") or {}), state: timestamp(now)}
     unchanged = new == {key: value for key, value in old.items() if key != "lastUpdateTime"}
     stored = old.get("lastUpdateTime")
@@ -70,12 +74,17 @@ def timestamp(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _state(cluster: RayCluster, pods: Sequence[Pod], complete: bool) -> str:
-    if suspension(cluster, pods) is Suspension.SUSPENDED:
+def _state(cluster: RayCluster, pods: Sequence[Pod], complete: bool, census: _Census) -> str:
+    """What has been `ready` stays so over a failure that costs it no pod, such as a surplus that can't be deleted."""
+    where = suspension(cluster, pods)
+    before = (cluster.status.state if cluster.status else None) or ""
+    if where is Suspension.SUSPENDED:
         return "suspended"
-    if complete and suspension(cluster, pods) is Suspension.NONE:
+    if where is Suspension.SUSPENDING:
+        return before
+    if complete:
         return "ready"
-    return (cluster.status.state if cluster.status else None) or ""
+    return "" if before == "ready" and not census.serves else before
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,19 +94,17 @@ class _Census:
     desired_workers: int
     available_workers: int
     ready_workers: int
-    complete: bool
+    serves: bool
 
     @classmethod
     def of(cls, cluster: RayCluster, pods: Sequence[Pod]) -> _Census:
         desired = sum(group.desired_pods for group in cluster.spec.worker_groups)
         staying = [pod for pod in pods if not is_terminating(pod)]
-        heads = sum(is_head(pod) for pod in staying)
-        workers = sum(is_worker(pod) for pod in staying)
         return cls(
             desired_workers=desired,
             available_workers=sum(is_worker(pod) and is_running(pod) for pod in pods),
             ready_workers=sum(is_worker(pod) and is_running_and_ready(pod) for pod in pods),
-            complete=heads == 1 and workers == desired and all(is_running_and_ready(pod) for pod in staying),
+            serves=_least_serve(cluster, staying) if cluster.spec.autoscaling else _all_serve(staying, desired),
         )
 
     def counts(self, cluster: RayCluster) -> Status:
@@ -109,6 +116,24 @@ class _Census:
             "minWorkerReplicas": sum(group.minimum * group.hosts for group in groups),
             "maxWorkerReplicas": min(INT32_MAX, sum(group.maximum * group.hosts for group in groups)),
         }
+
+
+def _all_serve(staying: Sequence[Pod], desired_workers: int) -> bool:
+    """Whether there are one head and all workers, nobody else, and each is ready."""
+    heads, workers = sum(map(is_head, staying)), sum(map(is_worker, staying))
+    return heads == 1 and workers == desired_workers and all(map(is_running_and_ready, staying))
+
+
+def _least_serve(cluster: RayCluster, staying: Sequence[Pod]) -> bool:
+    """Whether the head and the least workers of each group are ready, whoever else is on the way."""
+    heads = [pod for pod in staying if is_head(pod)]
+    ready = Counter(pod.metadata.labels.get(labels.GROUP) for pod in staying if is_running_and_ready(pod))
+    groups = [group for group in cluster.spec.worker_groups if not group.suspend]
+    return (
+        len(heads) == 1
+        and is_running_and_ready(heads[0])
+        and all(ready[names.label_value(group.group_name)] >= group.minimum * group.hosts for group in groups)
+    )
 
 
 def _head(pods: Sequence[Pod], service: Service | None) -> Status:

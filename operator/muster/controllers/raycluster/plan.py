@@ -28,12 +28,16 @@ CREATIONS_A_PASS = 500
 
 @dataclass(frozen=True, slots=True)
 class Deletion:
-    """A pod that has to go, and why (the rest of a sentence). `unchanged`: only if it is still as it was seen."""
+    """A pod that has to go, and why (the rest of a sentence).
+
+    `unchanged`: only if it is still as it was seen. `force`: without waiting for its kubelet, which is dead.
+    """
 
     pod: Pod
     why: str
     broken: bool = False
     unchanged: bool = False
+    force: bool = False
 
 
 @dataclass(frozen=True, slots=True)

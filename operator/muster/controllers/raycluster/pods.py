@@ -17,6 +17,7 @@ from typing import Any
 from muster.api.raycluster import RayCluster, WorkerGroupSpec
 from muster.controllers.children import controlled_by
 from muster.controllers.context import Context
+from muster.controllers.raycluster.lost import plan_lost
 from muster.controllers.raycluster.memory import ClusterMemory
 from muster.controllers.raycluster.plan import (
     Creation,
@@ -78,6 +79,7 @@ class ClusterPods:
 
     async def bring_about(self) -> PodsOutcome:
         """Delete what has to go, create what is missing."""
+        await self._take_away_lost()
         pods = self._context.pods_of(self._cluster)
         self._memory.names.seen(pod.metadata.name for pod in pods)
         self._memory.names.seen(pod.metadata.labels.get(labels.REPLICA_NAME, "") for pod in pods)
@@ -93,6 +95,12 @@ class ClusterPods:
         for group, label in zip(groups, known, strict=True):
             await self._workers(group, present[label])
         return self._outcome
+
+    async def _take_away_lost(self) -> None:
+        plan = plan_lost(self._context.pods_of(self._cluster), self._context.dead_nodes, self._context.clock.now())
+        if plan.look_again is not None:
+            self._outcome.look_again.append(plan.look_again)
+        await self._delete(plan.delete)
 
     async def _head(self, pods: Sequence[Pod]) -> None:
         plan = plan_head(
@@ -157,7 +165,9 @@ class ClusterPods:
         pod = deletion.pod
         role = "Head" if is_head(pod) else "Worker"
         try:
-            deleted = await self._context.pods.delete(pod, unchanged=deletion.unchanged)
+            deleted = await self._context.pods.delete(
+                pod, unchanged=deletion.unchanged, grace_seconds=0 if deletion.force else None
+            )
         except ApiError as error:
             if deletion.unchanged and isinstance(error, Conflict):
                 return  # the change comes as an event, and is looked at then
