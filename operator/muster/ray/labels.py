@@ -61,6 +61,7 @@ COMPANION_NODES = "muster.dev/companion-nodes"
 # What an object was made from, Muster's own
 SPEC_HASH = "muster.dev/spec-hash"
 TEMPLATE_HASH = "muster.dev/template-hash"
+RECREATE_HASH = "muster.dev/recreate-hash"
 REDIS_CLEANUP_OF = "muster.dev/redis-cleanup-of"
 
 # Finalizers: only where a deletion needs work outside Kubernetes

@@ -37,6 +37,7 @@ from muster.ray.pod_health import condition, is_head, is_terminating, is_worker
 from muster.ray.pods import WorkerPlace, head_pod, worker_pod
 from muster.ray.ray_node import RayNode
 from muster.ray.template_hash import template_hash
+from muster.ray.upgrade import generation_annotations, generation_hash
 
 Manifest = dict[str, Any]
 HEAD_GROUP = labels.HEAD_GROUP
@@ -75,6 +76,7 @@ class ClusterPods:
         self._memory = memory
         self._gang = gang
         self._named: set[str] = set()
+        self._generation: str | None = None
         self._outcome = PodsOutcome()
 
     async def bring_about(self) -> PodsOutcome:
@@ -144,7 +146,8 @@ class ClusterPods:
     def _head_pod(self, creation: Creation) -> Manifest:
         prefix = names.head_pod_prefix(self._cluster.metadata.name)
         name = self._memory.names.name(prefix, HEAD_GROUP, creation.replica)
-        return head_pod(self._cluster, name, self._gang, self._context.options.pods)
+        manifest = head_pod(self._cluster, name, self._gang, self._context.options.pods)
+        return self._of_this_generation(manifest, is_head=True)
 
     def _worker_pod(self, group: WorkerGroupSpec, creation: Creation) -> Manifest:
         intended, cluster = self._memory.names, self._cluster
@@ -156,7 +159,14 @@ class ClusterPods:
             place = WorkerPlace(creation.replica, replica_name, creation.host)
         prefix = names.worker_pod_prefix(cluster.metadata.name, group.group_name)
         name = intended.name(prefix, group.group_name, creation.replica, creation.host)
-        return worker_pod(cluster, group, name, self._gang, place=place, options=self._context.options.pods)
+        manifest = worker_pod(cluster, group, name, self._gang, place=place, options=self._context.options.pods)
+        return self._of_this_generation(manifest, is_head=False)
+
+    def _of_this_generation(self, manifest: Manifest, *, is_head: bool) -> Manifest:
+        if self._generation is None:  # not before a pod is made: most passes make none
+            self._generation = generation_hash(self._cluster)
+        manifest["metadata"]["annotations"].update(generation_annotations(self._generation, is_head=is_head))
+        return manifest
 
     async def _delete(self, deletions: Iterable[Deletion]) -> None:
         await asyncio.gather(*(self._delete_one(deletion) for deletion in deletions))

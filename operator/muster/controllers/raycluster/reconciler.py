@@ -31,6 +31,7 @@ from muster.controllers.raycluster.redis_cleanup import hold_finalizer, let_go
 from muster.controllers.raycluster.services import ensure_services
 from muster.controllers.raycluster.status import report, report_refusal
 from muster.controllers.raycluster.suspend import give_everything_back, suspending_is_recorded
+from muster.controllers.raycluster.upgrade import Upgrade, upgrade
 from muster.controllers.runner import Requeue
 from muster.kube.errors import Forbidden, Invalid
 from muster.kube.objects import Pod
@@ -125,6 +126,9 @@ class RayClusterReconciler:
             self._context.say(cluster, "Warning", "FailedToReconcile", message, "Reconcile")
             await report(self._context, raw, cluster, ReplicaFailure("FailedCreateHeadPod", message))
             raise
+        under_way = await upgrade(self._context, cluster, self._present(cluster))
+        if under_way is not None:
+            return await self._wait_for_upgrade(raw, cluster, under_way)
         gang = membership(self._context, cluster)
         outcome = await ClusterPods(self._context, cluster, self._memory(key, cluster), gang).bring_about()
         await report(self._context, raw, cluster, outcome.failure)
@@ -136,6 +140,12 @@ class RayClusterReconciler:
         if not outcome.look_again:
             return None
         return Requeue(max(0.0, min(outcome.look_again) - self._context.clock.now()))
+
+    async def _wait_for_upgrade(self, raw: Raw, cluster: RayCluster, under_way: Upgrade) -> Requeue:
+        await report(self._context, raw, cluster, under_way.failure)
+        if under_way.error is not None:
+            raise under_way.error
+        return Requeue(max(0.0, under_way.until - self._context.clock.now()))
 
     async def _wait_for_token(self, raw: Raw, cluster: RayCluster, complaint: str) -> Requeue:
         self._context.say(cluster, "Warning", "AuthTokenMissing", complaint, "Reconcile")

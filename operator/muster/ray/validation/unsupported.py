@@ -16,9 +16,6 @@ CLUSTER_FEATURES: dict[str, Callable[[RayClusterSpec], bool]] = {
     "historyServerOptions": lambda spec: spec.history_server_options is not None,
     "networkPolicy": lambda spec: spec.network_policy is not None,
     "tlsOptions.enabled": lambda spec: bool(spec.tls_options and spec.tls_options.enabled),
-    "upgradeStrategy.type Recreate": lambda spec: (
-        spec.upgrade_strategy is not None and spec.upgrade_strategy.type == "Recreate"
-    ),
 }
 
 NOT_YET = "is not supported yet by this version of Muster; remove it"
