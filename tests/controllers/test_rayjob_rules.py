@@ -9,7 +9,8 @@ import pytest
 
 from muster.api.rayjob import RayJobSpec
 from muster.controllers.rayjob.deadlines import deadlines
-from muster.controllers.rayjob.submitter import SubmitterState, submitter_of
+from muster.controllers.rayjob.submission import SubmitterState
+from muster.controllers.rayjob.submitter import submitter_of
 from muster.controllers.rayjob.waiting import why_waiting
 from muster.kube.objects import Job, PodGroup
 

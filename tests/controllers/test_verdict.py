@@ -8,7 +8,7 @@ import pytest
 
 from muster.api.rayjob import JobStatus, RayJobInfo
 from muster.controllers.clock import timestamp
-from muster.controllers.rayjob.submitter import Submitter, SubmitterState
+from muster.controllers.rayjob.submission import Submitter, SubmitterState
 from muster.controllers.rayjob.verdict import (
     RAY_JOB_LOST,
     Complete,
@@ -29,6 +29,7 @@ STARTED = NOW - 100
 ACTIVE = Submitter(SubmitterState.ACTIVE)
 DONE = Submitter(SubmitterState.COMPLETE)
 BROKEN = Submitter(SubmitterState.FAILED, "Reason: BackoffLimitExceeded. Message: it has failed")
+HEAD_GONE = Submitter(SubmitterState.HEAD_GONE)
 NONE = Submitter(SubmitterState.ABSENT)
 
 
@@ -127,6 +128,33 @@ def test_a_job_that_ray_never_had(mode: str, submitter: Submitter, expected: str
     outcome = decision(Missing(), mode=mode, submitter=submitter)
     names = {Submit: "submit", Stay: "stay"}
     assert (reason(outcome) or names[type(outcome)]) == expected
+
+
+@pytest.mark.parametrize(
+    ("submitter", "expected"),
+    [
+        pytest.param(ACTIVE, "Stay", id="Ray is not up yet"),
+        pytest.param(BROKEN, "SubmissionFailed", id="the submitter gave up"),
+        pytest.param(DONE, "AppFailed", id="the submitter thinks that it is done"),
+        pytest.param(NONE, "SubmissionFailed", id="the head was made without one"),
+        pytest.param(HEAD_GONE, RAY_JOB_LOST, id="the head is gone"),
+    ],
+)
+def test_a_job_that_its_head_is_to_submit(submitter: Submitter, expected: str) -> None:
+    outcome = decision(Missing(), mode="SidecarMode", submitter=submitter)
+    assert (reason(outcome) or type(outcome).__name__) == expected
+
+
+@pytest.mark.parametrize("recorded", [JobStatus.NEW, JobStatus.RUNNING])
+def test_without_its_head_a_sidecars_job_is_lost_at_once(recorded: JobStatus) -> None:
+    outcome = decision(Silent("no address"), mode="SidecarMode", submitter=HEAD_GONE, recorded=recorded)
+    assert reason(outcome) == RAY_JOB_LOST
+
+
+def test_a_verdict_that_is_in_outlives_the_head() -> None:
+    times = RayJobInfo(start_time=timestamp(STARTED), end_time=timestamp(NOW - 5))
+    outcome = decision(None, mode="SidecarMode", recorded=JobStatus.SUCCEEDED, times=times, submitter=HEAD_GONE)
+    assert isinstance(outcome, Complete)
 
 
 def test_a_job_that_its_user_has_not_submitted_yet_is_waited_for_by_its_id() -> None:

@@ -47,6 +47,7 @@ BOMB = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "\n".join(
         job(submissionMode="K8sJobMode"),
         job(submissionMode="HTTPMode"),
         job(submissionMode="InteractiveMode"),
+        job(submissionMode="SidecarMode"),
         job(submissionMode="InteractiveMode", jobId="mine", backoffLimit=0),
         job(submissionMode=""),
         job(entrypoint=...),
@@ -100,7 +101,7 @@ def test_what_users_of_kuberay_write_is_fine(obj: Json) -> None:
         (job(rayClusterSpec=...), "spec.rayClusterSpec: is required; describe the cluster to run on"),
         (
             job(submissionMode="Carrier"),
-            'spec.submissionMode: "Carrier" is no submission mode; use K8sJobMode, HTTPMode or InteractiveMode',
+            'spec.submissionMode: "Carrier" is no submission mode; use K8sJobMode, HTTPMode, InteractiveMode, Si',
         ),
         (job(submissionMode="httpmode"), 'spec.submissionMode: "httpmode" is no submission mode'),
         (
@@ -108,8 +109,20 @@ def test_what_users_of_kuberay_write_is_fine(obj: Json) -> None:
             "spec.backoffLimit: can't be combined with InteractiveMode: nobody else can submit the job again",
         ),
         (
-            job(submissionMode="SidecarMode"),
-            "spec.submissionMode: SidecarMode is not supported yet by this version of Muster; use K8sJobMode",
+            job(submissionMode="SidecarMode", submitterPodTemplate={}),
+            "spec.submitterPodTemplate: is not possible in SidecarMode; leave it out, or use K8sJobMode",
+        ),
+        (
+            job(submissionMode="SidecarMode", submitterConfig={}),
+            "spec.submitterConfig: is not possible in SidecarMode; leave it out, or use K8sJobMode",
+        ),
+        (
+            job(submissionMode="SidecarMode", clusterSelector={"ray.io/cluster": "x"}, rayClusterSpec=...),
+            "spec.submissionMode: SidecarMode needs a cluster of the job's own, not clusterSelector",
+        ),
+        (
+            job(submissionMode="SidecarMode", entrypoint="x" * 131_000),
+            "spec.entrypoint: is too long with runtime",
         ),
         (
             job(clusterSelector={"ray.io/cluster": ""}, rayClusterSpec=...),
@@ -239,13 +252,21 @@ def test_each_rule_names_its_field_and_says_what_to_do(obj: Json, problem: str) 
             "spec.rayClusterSpec.headGroupSpec.template.spec.containers: must have at least one container",
         ),
         (
+            [(["spec", "headGroupSpec", "template", "spec", "restartPolicy"], "Always")],
+            "spec.rayClusterSpec.headGroupSpec.template.spec.restartPolicy: must be Never in SidecarMode, not Always",
+        ),
+        (
+            [(["spec", "headGroupSpec", "template", "spec", "initContainers"], [{"name": "ray-job-submitter"}])],
+            "spec.rayClusterSpec.headGroupSpec.template.spec.initContainers[0].name: ray-job-submitter is the sub",
+        ),
+        (
             [(["spec", "upgradeStrategy"], {"type": "None"})],
             "spec.rayClusterSpec.upgradeStrategy: is not allowed in a cluster of a RayJob",
         ),
     ],
 )
-def test_the_cluster_in_the_job_is_held_to_the_rules_for_clusters(fields: Any, problem: str) -> None:
-    (told,) = problems(job(rayClusterSpec=with_fields(*fields)["spec"]))
+def test_the_cluster_in_the_job_is_held_to_the_rules_for_clusters_and_sidecars(fields: Any, problem: str) -> None:
+    (told,) = problems(job(rayClusterSpec=with_fields(*fields)["spec"], submissionMode="SidecarMode"))
     assert told.startswith(problem)
 
 

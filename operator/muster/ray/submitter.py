@@ -29,6 +29,12 @@ DEFAULT_BACKOFF_LIMIT: Final = 2
 _REQUESTS: Final = {"cpu": "50m", "memory": "64Mi"}
 _LIMITS: Final = {"cpu": "500m", "memory": "256Mi"}
 _USER_ID: Final = 65532
+_NOBODY: Final = {
+    "runAsNonRoot": True,
+    "runAsUser": _USER_ID,
+    "runAsGroup": _USER_ID,
+    "seccompProfile": {"type": "RuntimeDefault"},
+}
 LONGEST_SUBMISSION: Final = 130_000
 """Linux starts no program with a longer variable than 128 KiB, its name included."""
 
@@ -60,23 +66,13 @@ def submitter_job(
     """The Job, named as its RayJob.
 
     `image` is Muster's own. `dashboard_address` is host:port without a scheme; `token_env` leads to the token that it
-    asks for, if any. Raises ValueError as `submission` does,
-    and for a submission that is too long for an environment variable.
+    asks for, if any. Raises ValueError as `submission_env` does.
     """
-    document = submission(job, submission_id).to_json()
-    if len(document) > LONGEST_SUBMISSION:
-        raise ValueError(
-            f"entrypoint, runtimeEnvYAML and metadata are {len(document)} bytes long together, "
-            f"more than the {LONGEST_SUBMISSION} that a submitter pod can be given; use submissionMode HTTPMode"
-        )
     template = submitter_template(job, image=image, gang=gang, image_pull_policy=image_pull_policy)
     container = template["spec"]["containers"][0]
     container["env"] = [
         *(container.get("env") or []),
-        {"name": "PYTHONUNBUFFERED", "value": "1"},
-        {"name": "RAY_DASHBOARD_ADDRESS", "value": dashboard_address},
-        {"name": "RAY_JOB_SUBMISSION_ID", "value": submission_id},
-        {"name": "MUSTER_SUBMISSION", "value": document},
+        *submission_env(job, submission_id, dashboard_address),
         *map(dict, token_env),
     ]
     spec: dict[str, Any] = {"backoffLimit": _backoff_limit(job), "template": template}
@@ -93,6 +89,26 @@ def submitter_job(
         },
         "spec": spec,
     }
+
+
+def submission_env(job: RayJob, submission_id: str, dashboard_address: str) -> list[dict[str, Any]]:
+    """The variables by which `muster submit` knows what to submit, and where.
+
+    Raises ValueError as `submission` does, and for a submission that is too long for an environment variable.
+    """
+    document = submission(job, submission_id).to_json()
+    if len(document) > LONGEST_SUBMISSION:
+        raise ValueError(
+            f"entrypoint, runtimeEnvYAML and metadata are {len(document)} bytes long together, "
+            f"more than the {LONGEST_SUBMISSION} that a submitter can be given; use submissionMode HTTPMode"
+        )
+    variables = {
+        "PYTHONUNBUFFERED": "1",
+        "RAY_DASHBOARD_ADDRESS": dashboard_address,
+        "RAY_JOB_SUBMISSION_ID": submission_id,
+        "MUSTER_SUBMISSION": document,
+    }
+    return [{"name": name, "value": value} for name, value in variables.items()]
 
 
 def submitter_template(
@@ -117,25 +133,34 @@ def submitter_template(
 
 def _run_muster(spec: dict[str, Any], container: dict[str, Any], image: str, image_pull_policy: str | None) -> None:
     """Run our command with as few rights as it needs; what the template says about rights and resources wins."""
-    container |= {"image": image, "command": list(COMMAND)}
-    if image_pull_policy is not None:
-        container["imagePullPolicy"] = image_pull_policy
+    container |= submitter_container(container, image, image_pull_policy)
     container.pop("args", None)
-    container["resources"] = _resources(container.get("resources") or {})
     if spec.get("automountServiceAccountToken") is None:
         spec["automountServiceAccountToken"] = False
-    spec["securityContext"] = {
-        "runAsNonRoot": True,
-        "runAsUser": _USER_ID,
-        "runAsGroup": _USER_ID,
-        "seccompProfile": {"type": "RuntimeDefault"},
-        **(spec.get("securityContext") or {}),
-    }
-    container["securityContext"] = {
+    spec["securityContext"] = {**_NOBODY, **(spec.get("securityContext") or {})}
+
+
+def submitter_container(
+    container: Mapping[str, Any], image: str, image_pull_policy: str | None, *, alone: bool = True
+) -> dict[str, Any]:
+    """The container that runs `muster submit`; what it says about rights and resources already wins.
+
+    `alone` says that its pod runs nothing else, and has no rights by itself.
+    """
+    rights = {
+        **({} if alone else _NOBODY),
         "allowPrivilegeEscalation": False,
         "readOnlyRootFilesystem": True,
         "capabilities": {"drop": ["ALL"]},
-        **(container.get("securityContext") or {}),
+    }
+    ours: dict[str, Any] = {"image": image, "command": list(COMMAND)}
+    if image_pull_policy is not None:
+        ours["imagePullPolicy"] = image_pull_policy
+    return {
+        **container,
+        **ours,
+        "resources": _resources(container.get("resources") or {}),
+        "securityContext": {**rights, **(container.get("securityContext") or {})},
     }
 
 

@@ -7,30 +7,31 @@ from typing import Any
 
 from muster.api.errors import MalformedResource
 from muster.api.raycluster import RayCluster, RayClusterStatus
-from muster.api.rayjob import RayJob
+from muster.api.rayjob import SubmissionMode
 from muster.controllers.children import controlled_by
 from muster.controllers.context import ObservedRayCluster
 from muster.controllers.dashboard import Dashboard
 from muster.controllers.rayjob.look import Look
 from muster.kube.resource import RAYCLUSTERS
 from muster.ray import labels, names
+from muster.ray.authentication import token_env
 from muster.ray.cluster_conditions import HEAD_POD_READY, PROVISIONED
 from muster.ray.jobs_api import RayJobsClient
 from muster.ray.owner import owner_reference
 from muster.ray.pod_health import is_head, is_terminating
 from muster.ray.selection import runs_elsewhere
 from muster.ray.services import dashboard_port, head_ports
+from muster.ray.sidecar import with_submitter
+from muster.ray.submitter import submission
 from muster.ray.template_hash import content_hash
 from muster.ray.validation import validate_ray_cluster
 
 READY = "ready"
 
 
-def manifest(job: RayJob, name: str) -> dict[str, Any]:
+def manifest(look: Look, name: str) -> dict[str, Any]:
     """The RayCluster to create. Labels and annotations are the RayJob's, so that what selects one finds the other."""
-    spec = job.spec.ray_cluster_spec
-    if spec is None:
-        raise ValueError("a RayJob without rayClusterSpec has no cluster of its own")
+    job, spec = look.job, _written(look)
     meta = job.metadata
     origin = {
         labels.ORIGINATED_FROM_NAME: meta.name,
@@ -38,6 +39,9 @@ def manifest(job: RayJob, name: str) -> dict[str, Any]:
         labels.SUBMISSION_MODE: job.spec.mode,
     }
     annotations = {key: value for key, value in meta.annotations.items() if key != labels.LAST_APPLIED}
+    if job.spec.mode == SubmissionMode.SIDECAR:
+        annotations[labels.DISABLE_PROVISIONED_HEAD_RESTART] = "true"
+        spec = _with_submitter(look, name, spec)
     return {
         "apiVersion": RayCluster.definition.api_version,
         "kind": RayCluster.definition.kind,
@@ -48,8 +52,44 @@ def manifest(job: RayJob, name: str) -> dict[str, Any]:
             "annotations": annotations,
             "ownerReferences": [owner_reference(job)],
         },
-        "spec": spec.dump(),
+        "spec": spec,
     }
+
+
+def _written(look: Look) -> dict[str, Any]:
+    """The spec as the job's user wrote it. Raises ValueError where there is none."""
+    spec = look.job.spec.ray_cluster_spec
+    if spec is None:
+        raise ValueError("a RayJob without rayClusterSpec has no cluster of its own")
+    return spec.dump()
+
+
+def _with_submitter(look: Look, name: str, spec: dict[str, Any]) -> dict[str, Any]:
+    """The spec with the submitter in the head pod."""
+    options, metadata = look.context.options, {"name": name, "namespace": look.job.metadata.namespace}
+    cluster = RayCluster.parse({"metadata": metadata, "spec": spec})
+    return with_submitter(
+        spec,
+        look.job,
+        str(look.status.job_id),
+        image=options.submitter_image,
+        image_pull_policy=options.submitter_image_pull_policy,
+        dashboard_port=dashboard_port(head_ports(cluster)),
+        token_env=token_env(cluster),
+    )
+
+
+def _made_from(look: Look) -> str:
+    """A digest of what the user wrote. What Muster adds is no part of it: a newer Muster has another image."""
+    if look.job.spec.mode != SubmissionMode.SIDECAR:
+        return content_hash(_written(look))
+    document = submission(look.job, str(look.status.job_id)).to_document()
+    return content_hash({"spec": _written(look), "submission": document})
+
+
+def planned(look: Look) -> RayCluster:
+    """The job's own cluster as it is to be made."""
+    return RayCluster.parse(manifest(look, str(look.status.ray_cluster_name)))
 
 
 async def find(look: Look) -> ObservedRayCluster | None:
@@ -69,8 +109,8 @@ async def find(look: Look) -> ObservedRayCluster | None:
 async def ensure(look: Look) -> ObservedRayCluster:
     """The job's own cluster, created if it is missing. Raises NotOurs."""
     name = str(look.status.ray_cluster_name)
-    wanted = manifest(look.job, name)
-    wanted["metadata"]["annotations"][labels.SPEC_HASH] = content_hash(wanted["spec"])
+    wanted = manifest(look, name)
+    wanted["metadata"]["annotations"][labels.SPEC_HASH] = _made_from(look)
     found, created = await look.context.ray_clusters.ensure(wanted, look.job.metadata.uid)
     if created:
         look.say("Normal", "CreatedRayCluster", f"Created RayCluster {found.key}", "Create", change=found.metadata.uid)
@@ -79,8 +119,8 @@ async def ensure(look: Look) -> ObservedRayCluster:
 
 async def update(look: Look, cluster: ObservedRayCluster) -> ObservedRayCluster:
     """Give the cluster the spec that the job has now. Raises Conflict when somebody has changed it meanwhile."""
-    spec = manifest(look.job, cluster.metadata.name)["spec"]
-    updated = await look.context.ray_clusters.replace_spec(cluster, spec, {labels.SPEC_HASH: content_hash(spec)})
+    spec = manifest(look, cluster.metadata.name)["spec"]
+    updated = await look.context.ray_clusters.replace_spec(cluster, spec, {labels.SPEC_HASH: _made_from(look)})
     message = f"RayCluster {updated.key} has got the changed spec.rayClusterSpec"
     look.say("Normal", "UpdatedRayCluster", message, "Update", change=updated.metadata.resource_version)
     return updated
@@ -91,7 +131,7 @@ def is_outdated(look: Look, cluster: ObservedRayCluster) -> bool:
     made_from = cluster.metadata.annotations.get(labels.SPEC_HASH)
     if made_from is None or cluster.metadata.deletion_timestamp is not None:
         return False
-    return made_from != content_hash(manifest(look.job, cluster.metadata.name)["spec"])
+    return made_from != _made_from(look)
 
 
 def is_ready(look: Look, cluster: ObservedRayCluster) -> bool:
@@ -149,7 +189,7 @@ def model(look: Look, cluster: ObservedRayCluster) -> RayCluster:
     else:
         if not validate_ray_cluster(found):
             return found
-    return RayCluster.parse({"metadata": metadata, "spec": manifest(look.job, meta.name)["spec"]})
+    return RayCluster.parse({"metadata": metadata, "spec": manifest(look, meta.name)["spec"]})
 
 
 def status_copy(cluster: ObservedRayCluster) -> RayClusterStatus | None:

@@ -16,6 +16,7 @@ from muster.controllers.rayjob.ending import RAY_CLUSTER_LOST
 from muster.controllers.rayjob.finalizer import drop_finalizer, holds_finalizer
 from muster.controllers.rayjob.gang import keep_gang
 from muster.controllers.rayjob.look import Look
+from muster.controllers.rayjob.sidecar import in_head
 from muster.controllers.rayjob.stopping import Stop, stop_ray_job
 from muster.controllers.rayjob.submitter import delete_submitter, find_submitter, submitter_of
 from muster.controllers.rayjob.teardown import delete_cluster
@@ -87,12 +88,18 @@ async def _silence_submitter(look: Look) -> Requeue | None:
 async def _give_back(look: Look) -> Requeue | None:
     if runs_elsewhere(look.job):
         return await delete_what_is_due(look)
-    if await _never_had_a_place(look):
+    if await _never_had_a_place(look) or _would_run_yet(look):
         await release_pod_group(look.context, look.job)
         await delete_cluster(look)
         return await delete_what_is_due(look)
     await _keep_pod_group(look)
     return await delete_what_is_due(look)
+
+
+def _would_run_yet(look: Look) -> bool:
+    """Whether the head of the failed job's cluster, present or to come, would start the job by itself."""
+    lost = look.status.reason in (RAY_JOB_LOST, RAY_CLUSTER_LOST)
+    return look.state == JobDeploymentStatus.FAILED and in_head(look) and (lost or look.ray_status is JobStatus.NEW)
 
 
 async def _never_had_a_place(look: Look) -> bool:

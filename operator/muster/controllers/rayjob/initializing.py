@@ -19,6 +19,7 @@ from muster.controllers.rayjob.finalizer import hold_finalizer
 from muster.controllers.rayjob.gang import keep_gang
 from muster.controllers.rayjob.look import Look
 from muster.controllers.rayjob.selecting import begin_again_elsewhere, select
+from muster.controllers.rayjob.sidecar import head_has_begun, in_head, ray_has_the_job
 from muster.controllers.rayjob.submitter import ensure_submitter, find_submitter
 from muster.controllers.rayjob.waiting import why_waiting
 from muster.controllers.runner import Requeue
@@ -43,21 +44,29 @@ async def initialize(look: Look) -> Requeue | None:
     if await begin_again_elsewhere(look):
         return None
     cluster = await (select(look) if runs_elsewhere(look.job) else _bring_about(look))
-    if cluster is not None and job_cluster.is_ready(look, cluster):
+    if cluster is not None and await _may_be_submitted(look, cluster):
         await _submit(look, cluster)
         return None
     if cluster is not None:
         group = look.context.pod_groups.get(look.job.metadata.namespace, pod_group_name(look.job))
         message = why_waiting(cluster.status, group)
         await look.write(message=message, ray_cluster_status=job_cluster.status_copy(cluster))
-    return Requeue(limits[0].at - look.now) if limits else None
+    again = [limits[0].at - look.now] if limits else []
+    if cluster is not None and in_head(look) and head_has_begun(cluster):
+        again.append(look.context.options.poll_interval)
+    return Requeue(min(again)) if again else None
+
+
+async def _may_be_submitted(look: Look, cluster: ObservedRayCluster) -> bool:
+    """Whether the job may be in Ray from now on, or is there already."""
+    return job_cluster.is_ready(look, cluster) or (in_head(look) and await ray_has_the_job(look, cluster))
 
 
 async def _bring_about(look: Look) -> ObservedRayCluster | None:
     cluster = await job_cluster.find(look)
     outdated = cluster is not None and find_submitter(look) is None and job_cluster.is_outdated(look, cluster)
     # The gang has its new size before its members come and go.
-    like = job_cluster.model(look, cluster) if cluster is not None and not outdated else None
+    like = job_cluster.model(look, cluster) if cluster is not None and not outdated else job_cluster.planned(look)
     await keep_gang(look, like, submitter_to_come=True)
     await ensure_queue(look.context, look.job)
     if cluster is None and await _queue_is_closed(look):

@@ -20,7 +20,9 @@ from muster.controllers.rayjob.ending import complete, fail, fail_without_cluste
 from muster.controllers.rayjob.gang import in_passing, keep_gang_in_passing
 from muster.controllers.rayjob.head_service import ensure_head_service
 from muster.controllers.rayjob.look import Look
-from muster.controllers.rayjob.submitter import Submitter, ensure_submitter, observe
+from muster.controllers.rayjob.sidecar import in_head, observe_sidecar
+from muster.controllers.rayjob.submission import Submitter
+from muster.controllers.rayjob.submitter import ensure_submitter, observe
 from muster.controllers.rayjob.verdict import Complete, Decision, Fail, Missing, Sight, Silent, Stay, Submit, judge
 from muster.controllers.runner import Requeue
 from muster.ray.authentication import token_env
@@ -70,7 +72,7 @@ async def _follow_other_job(look: Look) -> None:
 
 async def _look_after(look: Look, cluster: ObservedRayCluster) -> None:
     model = job_cluster.model(look, cluster)
-    submitter = observe(look)
+    submitter = observe_sidecar(look, cluster) if in_head(look) else observe(look)
     await _keep_up(look, model, submitter)
     if look.ray_status.terminal:
         await _carry_out(look, cluster, judge(_sight(look, None, submitter)))

@@ -3,41 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from enum import Enum
 from typing import Any
 
 from muster.controllers.children import controlled_by
 from muster.controllers.gang import membership
 from muster.controllers.rayjob.look import Look
+from muster.controllers.rayjob.submission import Submitter, SubmitterState
 from muster.kube.errors import ApiError
 from muster.kube.objects import Job
 from muster.ray import names
 from muster.ray.pod_health import condition
 from muster.ray.selection import runs_elsewhere
 from muster.ray.submitter import submitter_job
-
-
-class SubmitterState(Enum):
-    """How far the submitter's Job has come. Its end is never the verdict on the Ray job."""
-
-    ABSENT = "absent"
-    ACTIVE = "active"
-    COMPLETE = "complete"
-    FAILED = "failed"
-
-
-@dataclass(frozen=True, slots=True)
-class Submitter:
-    """The submitter as it is; `why` says why it failed."""
-
-    state: SubmitterState
-    why: str = ""
-
-    @property
-    def ended(self) -> bool:
-        """Whether its Job has finished one way or the other."""
-        return self.state in (SubmitterState.COMPLETE, SubmitterState.FAILED)
 
 
 def find_submitter(look: Look) -> Job | None:

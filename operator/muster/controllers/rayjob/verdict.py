@@ -13,7 +13,7 @@ from typing import Any
 
 from muster.api.rayjob import JobFailedReason, JobStatus, RayJobInfo, SubmissionMode
 from muster.controllers.clock import seconds_of, timestamp
-from muster.controllers.rayjob.submitter import Submitter, SubmitterState
+from muster.controllers.rayjob.submission import Submitter, SubmitterState
 from muster.ray.job_info import JobInfo
 
 RAY_JOB_LOST = "RayJobLost"
@@ -83,6 +83,8 @@ Decision = Stay | Submit | Complete | Fail
 
 def judge(sight: Sight) -> Decision:
     """The one decision."""
+    if sight.submitter.state is SubmitterState.HEAD_GONE and isinstance(sight.answer, Missing | Silent):
+        return _lost(f"The head pod is gone, and job {sight.job_id} with it")
     match sight.answer:
         case None:
             return _ended(sight, sight.recorded, sight.info, sight.message or "", {})
@@ -131,7 +133,10 @@ def _missing(sight: Sight) -> Decision:
     if sight.mode == SubmissionMode.INTERACTIVE:
         text = f"Ray knows no job {sight.job_id} yet; submit it under this id, or correct spec.jobId"
         return Stay({"message": text, "job_status_check_failure_start_time": None})
-    if sight.mode != SubmissionMode.K8S_JOB or sight.submitter.state is SubmitterState.ABSENT:
+    if sight.mode == SubmissionMode.SIDECAR and sight.submitter.state is SubmitterState.ABSENT:
+        text = "Job submission has failed. The head pod has no submitter: it was made for another submissionMode"
+        return Fail(JobFailedReason.SUBMISSION_FAILED.value, text)
+    if sight.mode == SubmissionMode.HTTP or sight.submitter.state is SubmitterState.ABSENT:
         return Submit()
     if sight.submitter.state is SubmitterState.FAILED:
         return Fail(JobFailedReason.SUBMISSION_FAILED.value, f"Job submission has failed. {sight.submitter.why}")

@@ -52,7 +52,7 @@ def entrypoint_resources(job: RayJob) -> Problems:
 
 def submission_length(job: RayJob) -> Problems:
     """What a submitter has to carry fits into the variable that carries it; HTTPMode has no such limit."""
-    if job.spec.mode != SubmissionMode.K8S_JOB:
+    if job.spec.mode not in (SubmissionMode.K8S_JOB, SubmissionMode.SIDECAR):
         return
     try:
         length = len(submission(job, job.spec.job_id or "x" * names.MAX_RAY_CLUSTER_NAME).to_json())

@@ -8,13 +8,13 @@ from muster.api.errors import FieldProblem
 from muster.api.rayjob import RayJob, SubmissionMode
 from muster.ray import labels, names
 from muster.ray.selection import runs_elsewhere, selected_cluster
+from muster.ray.submitter import CONTAINER
 from muster.ray.validation import authentication, deletion, groups, metadata, pods, program
 from muster.ray.validation.ray_cluster import cluster_spec_problems
 from muster.ray.validation.view import ClusterView, Problems, Template
 
 JobRule = Callable[[RayJob], Problems]
 
-_SUPPORTED_MODES = (SubmissionMode.K8S_JOB, SubmissionMode.HTTP, SubmissionMode.INTERACTIVE)
 _SUBMITTER_RESTARTS = (None, "", "Never", "OnFailure")
 
 
@@ -34,15 +34,34 @@ def placement_labels(job: RayJob) -> Problems:
 
 
 def submission_mode(job: RayJob) -> Problems:
-    """The mode is one that exists, and that this version has."""
-    if job.spec.mode in _SUPPORTED_MODES:
+    """The mode is one that exists."""
+    if job.spec.mode not in set(SubmissionMode):
+        text = f'"{job.spec.mode}" is no submission mode; use {", ".join(SubmissionMode)}'
+        yield FieldProblem("spec.submissionMode", text)
+
+
+def sidecar(job: RayJob) -> Problems:
+    """A submitter in the head pod has no template of its own, and neither it nor the head is started again."""
+    if job.spec.mode != SubmissionMode.SIDECAR:
         return
-    allowed = f"{', '.join(_SUPPORTED_MODES[:-1])} or {_SUPPORTED_MODES[-1]}"
-    if job.spec.mode in set(SubmissionMode):
-        text = f"{job.spec.mode} is not supported yet by this version of Muster; use {allowed}"
-    else:
-        text = f'"{job.spec.mode}" is no submission mode; use {allowed}'
-    yield FieldProblem("spec.submissionMode", text)
+    for field, written in (
+        ("submitterPodTemplate", job.spec.submitter_pod_template),
+        ("submitterConfig", job.spec.submitter_config),
+    ):
+        if written is not None:
+            yield FieldProblem(f"spec.{field}", "is not possible in SidecarMode; leave it out, or use K8sJobMode")
+    if job.spec.ray_cluster_spec is None:
+        return
+    path = "spec.rayClusterSpec.headGroupSpec.template"
+    head = Template.read(job.spec.ray_cluster_spec.head_group_spec.template, path).parsed
+    restart = head.spec.restart_policy if head.spec else None
+    if restart not in (None, "", "Never"):
+        yield FieldProblem(f"{path}.spec.restartPolicy", f"must be Never in SidecarMode, not {restart}")
+    for kind, containers in (("containers", head.containers), ("initContainers", head.init_containers)):
+        for index, container in enumerate(containers):
+            if container.name == CONTAINER:
+                text = f"{CONTAINER} is the submitter's in SidecarMode; give this container another name"
+                yield FieldProblem(f"{path}.spec.{kind}[{index}].name", text)
 
 
 def cluster(job: RayJob) -> Problems:
@@ -142,6 +161,7 @@ JOB_RULES: tuple[JobRule, ...] = (
     name,
     placement_labels,
     submission_mode,
+    sidecar,
     cluster,
     authentication.no_kubernetes_tokens,
     cluster_selector,
