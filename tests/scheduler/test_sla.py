@@ -44,6 +44,45 @@ def test_who_has_to_start_sooner_goes_first(first: Any, second: Any, winner: str
     assert bound(cluster.cycle()) == {winner}
 
 
+@pytest.mark.parametrize(
+    ("own", "winner"),
+    [
+        pytest.param(3600, "b", id="it may wait an hour"),
+        pytest.param(60, "a", id="it was to start long ago"),
+    ],
+)
+def test_a_gang_does_not_starve_before_the_time_that_it_gave_itself(own: float, winner: str) -> None:
+    """P9 holds room for who has waited too long: not for who said that it may wait longer, before who may not."""
+    cluster = Cluster.of(
+        nodes("n", 1, cpu=2),
+        waiting(gang("a", 1, cpu=2), own, 1000),
+        waiting(gang("b", 1, cpu=2), 600, 1300),
+        configuration=configuration("enqueue, allocate", ["sla", "gang"], ["predicates"]),
+    )
+    cluster.now = 1000 + 605
+    assert bound(cluster.cycle()) == {winner}
+
+
+def test_who_may_wait_is_looked_at_again_when_it_starves() -> None:
+    cluster = Cluster.of(
+        nodes("n", 1, cpu=2),
+        waiting(gang("a", 1, cpu=2), 3600, 1000),
+        waiting(gang("b", 1, cpu=2), 600, 1300),
+        configuration=configuration("enqueue, allocate", ["sla", "gang"], ["predicates"]),
+    )
+    cluster.now = 1700.0
+    cluster.run()
+    times = [cluster.now]
+    while not cluster.cache.starved:
+        wake_at = cluster.cycle().wake_at
+        assert wake_at is not None
+        times.append(wake_at)
+        cluster.now = wake_at
+        cluster.cycle()
+    assert times[-1] == 4600
+    assert set(cluster.cache.starved) == {"default/a"}
+
+
 def test_the_plugins_time_holds_for_gangs_that_state_none() -> None:
     cluster = Cluster.of(
         nodes("n", 1, cpu=2),

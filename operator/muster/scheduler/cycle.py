@@ -249,7 +249,7 @@ def _note_deadlines(session: Session, memory: _Memory) -> None:
         own = next_deadline(session, job)
         if own is not None:
             deadlines.append(own)
-        hungry = starves_at(job, session.configuration, session.now) if job.reason is not None else None
+        hungry = starves_at(session, job) if job.reason is not None else None
         if hungry is not None and hungry > session.now:
             deadlines.append(hungry)
         if deadlines:

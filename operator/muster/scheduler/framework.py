@@ -59,6 +59,7 @@ class Framework:
         self.follows_tasks = bool(self._allocated or self._deallocated)
         self.outlooks: tuple[Outlook, ...] = tuple(self._all("outlooks"))
         self._timed = [each for each in self.plugins if type(each).job_deadline is not Plugin.job_deadline]
+        self._patient = [each for each in self.plugins if type(each).may_wait_until is not Plugin.may_wait_until]
         self.judge = Judge(
             predicates=tuple(self._all("predicates")),
             node_orders=tuple(self._all("node_orders")),
@@ -105,6 +106,11 @@ class Framework:
         """When plugins will think otherwise of the job."""
         asked = (plugin.job_deadline(session, job) for plugin in self._timed)
         return [at for at in asked if at is not None]
+
+    def may_wait_until(self, job: JobInfo) -> float:
+        """Until when the job itself agrees to wait; 0 where it says nothing of that."""
+        asked = (plugin.may_wait_until(job) for plugin in self._patient)
+        return max([at for at in asked if at is not None], default=0.0)
 
     def deadlines(self, session: Session) -> list[float]:
         """When plugins will think otherwise of everything."""

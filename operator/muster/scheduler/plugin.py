@@ -46,6 +46,9 @@ class Plugin:
     def job_deadline(self, session: Session, job: JobInfo) -> float | None:
         """When (Unix seconds, in the future) the plugin will think otherwise of the job although nothing changes."""
 
+    def may_wait_until(self, job: JobInfo) -> float | None:
+        """Until when (Unix seconds) the job itself agrees to wait: before that no room is held for it (P9)."""
+
     def deadline(self, session: Session) -> float | None:
         """When it will think otherwise of everything: a cycle is run then, and `on_session_open` takes note."""
 

@@ -50,19 +50,19 @@ def patience(job: JobInfo, configuration: SchedulerConfiguration) -> float:
     return configuration.starvation_timeout if own is None else own
 
 
-def starves_at(job: JobInfo, configuration: SchedulerConfiguration, now: float) -> float | None:
+def starves_at(session: Session, job: JobInfo) -> float | None:
     """When the job will have waited, or has waited, too long for a place for its minimum; None for never."""
-    limit = patience(job, configuration)
+    limit = patience(job, session.configuration)
     if limit <= 0 or job.spec is None or job.min_member == 0:
         return None
     if job.is_ready() or job.broken_since is not None or job.never is not None:
         return None
     if job.wait is not None and not job.wait.for_room:
         return None
-    return waits_since(job, now) + limit
+    return max(waits_since(job, session.now) + limit, session.framework.may_wait_until(job))
 
 
 def starves(session: Session, job: JobInfo) -> bool:
     """Whether the job has waited too long for nothing but room or quota."""
-    at = starves_at(job, session.configuration, session.now)
+    at = starves_at(session, job)
     return at is not None and at <= session.now and obstacle_to_placement(session, job) is None

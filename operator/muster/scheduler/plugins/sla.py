@@ -44,6 +44,10 @@ class Sla(Plugin):
         latest = self._latest(job)
         return latest if latest is not None and latest > session.now and not job.is_ready() else None
 
+    def may_wait_until(self, job: JobInfo) -> float | None:
+        """The same moment, past or to come."""
+        return self._latest(job)
+
     def _latest(self, job: JobInfo) -> float | None:
         """When the job has to start at the latest."""
         if job.spec is None:
