@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 
 from muster import __version__
 from muster.admission.admission import Admission, AdmissionOptions
+from muster.controllers.batch_scheduler import BatchScheduler
 from muster.controllers.context import MADE_BY_US
 from muster.controllers.controllers import ControllerInformers, ControllerOptions, Controllers, ObservedRayCluster
 from muster.controllers.deletion_defaults import DeletionDefaults
@@ -114,7 +115,7 @@ class Options:
     admission_timeout: float
     starvation_timeout: float
     create_queues: bool = True
-    gate: bool = True
+    batch_scheduler: BatchScheduler = BatchScheduler.MUSTER
     delete_finished_jobs: bool = False
     finished_cluster_ttl: float | None = None
     redis_cleanup: bool = True
@@ -220,8 +221,7 @@ class Operator:
     def _parts(self, own_pod: OwnPod | None) -> list[Callable[[], Coroutine[Any, Any, None]]]:
         """Build what was asked for; each part comes back as the function that runs it."""
         pods = self._informer(PODS, Pod)
-        pod_groups = self._informer(PODGROUPS, PodGroup)
-        queues = self._informer(QUEUES, Queue)
+        pod_groups, queues = self._gang_informers()
         nodes = self._informer(NODES, Node)
         parts: list[Callable[[], Coroutine[Any, Any, None]]] = []
         if Component.SCHEDULER in self._options.components:
@@ -268,6 +268,16 @@ class Operator:
             )
             parts.append(self._controllers(controller_informers, own_pod).run)
         return parts
+
+    def _gang_informers(self) -> tuple[Informer[PodGroup], Informer[Queue]]:
+        if self._has_gangs():
+            return self._informer(PODGROUPS, PodGroup), self._informer(QUEUES, Queue)
+        # The API server may not even serve them; they are not run.
+        return Informer(self._client, PODGROUPS, PodGroup), Informer(self._client, QUEUES, Queue)
+
+    def _has_gangs(self) -> bool:
+        scheduling = Component.SCHEDULER in self._options.components
+        return scheduling or self._options.batch_scheduler is not BatchScheduler.NONE
 
     def _informer(self, resource: Resource, decode: type[T], label_selector: str | None = None) -> Informer[T]:
         informer = Informer(self._client, resource, decode, label_selector=label_selector)
@@ -333,10 +343,13 @@ async def until_one_ends(*works: Callable[[], Coroutine[Any, Any, None]]) -> Non
 
 def controller_options(options: Options, submitter_image: str) -> ControllerOptions:
     """What the controllers need to know of what was asked for."""
+    batch_scheduler = options.batch_scheduler
+    ours = batch_scheduler is BatchScheduler.MUSTER
     return ControllerOptions(
         submitter_image=submitter_image,
-        scheduler_name=options.scheduler_names[0],
-        gate=labels.GANG_GATE if options.gate else None,
+        scheduler_name=options.scheduler_names[0] if ours else batch_scheduler.value,
+        gate=labels.GANG_GATE if ours else None,
+        gangs=batch_scheduler is not BatchScheduler.NONE,
         namespaces=options.watch_namespaces,
         create_queues=options.create_queues,
         deletion_defaults=DeletionDefaults(options.delete_finished_jobs, options.finished_cluster_ttl),

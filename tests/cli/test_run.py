@@ -60,25 +60,43 @@ def test_the_redis_of_a_deleted_cluster_is_cleared_out_unless_told_not_to(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "gate"),
+    ("arguments", "gate", "scheduler", "gangs"),
     [
-        ([], "muster.dev/gang"),
-        (["--no-gate"], None),
-        (["--components", "controllers", "--gate"], "muster.dev/gang"),
-        (["--components", "controllers", "--no-gate", "--scheduler-name", "volcano"], None),
+        ([], "muster.dev/gang", "muster", True),
+        (["--scheduler-name", "ours"], "muster.dev/gang", "ours", True),
+        (["--components", "controllers", "--batch-scheduler", "muster"], "muster.dev/gang", "muster", True),
+        (["--components", "controllers", "--batch-scheduler", "volcano"], None, "volcano", True),
+        (["--batch-scheduler", "volcano"], None, "volcano", True),
+        (["--batch-scheduler", "none"], None, "none", False),
     ],
 )
 def test_pods_are_gated_where_a_scheduler_of_ours_takes_the_gate_away(
-    asked: list[Options], arguments: list[str], gate: str | None
+    asked: list[Options], arguments: list[str], gate: str | None, scheduler: str, gangs: bool
 ) -> None:
     assert run(*arguments) == (0, "")
-    assert controller_options(asked[0], "muster:1").gate == gate
+    options = controller_options(asked[0], "muster:1")
+    assert (options.gate, options.scheduler_name, options.gangs) == (gate, scheduler, gangs)
+
+
+def test_volcanos_pods_are_not_ours_where_volcano_places_them(asked: list[Options]) -> None:
+    assert run("--batch-scheduler", "volcano") == (0, "")
+    assert asked[0].scheduler_names == ("muster",)
+    status, complaint = run("--batch-scheduler", "volcano", "--scheduler-name", "volcano")
+    assert status == 2
+    assert "placed twice" in complaint
+    assert run("--components", "controllers", "--batch-scheduler=volcano", "--scheduler-name", "volcano") == (0, "")
+
+
+def test_a_batch_scheduler_that_is_not_there_is_bad_usage(asked: list[Options]) -> None:
+    status, complaint = run("--batch-scheduler", "yunikorn")
+    assert (status, asked) == (2, [])
+    assert "yunikorn" in complaint
 
 
 def test_controllers_alone_have_to_be_told_who_schedules(asked: list[Options]) -> None:
     status, complaint = run("--components", "controllers", "--scheduler-name", "volcano")
     assert status == 2
-    assert "--no-gate under another scheduler" in complaint
+    assert "--batch-scheduler" in complaint
     assert asked == []
     assert run("--components", "scheduler") == (0, "")
 

@@ -9,6 +9,8 @@ from typing import Annotated, Final
 
 import typer
 
+from muster.controllers.batch_scheduler import BatchScheduler
+
 _NAMESPACE: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 
 
@@ -31,15 +33,16 @@ def run(
     scheduler_name: Annotated[
         list[str] | None,
         typer.Option(
-            help="Pods with this schedulerName are ours, and Ray pods get the first; repeatable. [muster, volcano]"
+            help="Pods with this schedulerName are ours, and Ray pods get the first; repeatable. [muster, volcano; "
+            "with --batch-scheduler=volcano only muster]"
         ),
     ] = None,
-    gate: Annotated[
-        bool | None,
+    batch_scheduler: Annotated[
+        BatchScheduler | None,
         typer.Option(
-            "--gate/--no-gate",
-            help="Hold Ray pods back by the gate muster.dev/gang, which only Muster's scheduler takes away: --no-gate "
-            "under another scheduler, such as Volcano's. Must be said where only the controllers run. [gate]",
+            help="Who places the gangs of Ray clusters: muster holds their pods back by the gate muster.dev/gang, "
+            "volcano leaves them to Volcano, with none there are no gangs and no queues. Must be said where the "
+            "controllers run without the scheduler. [muster]",
             show_default=False,
         ),
     ] = None,
@@ -143,9 +146,14 @@ def run(
         raise typer.BadParameter(f"{error}; known are {', '.join(Component)}", param_hint="--components") from error
     if not chosen:
         raise typer.BadParameter("name at least one component", param_hint="--components")
-    if gate is None and Component.CONTROLLERS in chosen and Component.SCHEDULER not in chosen:
-        message = "say --gate where Muster's scheduler runs in another process, --no-gate under another scheduler"
-        raise typer.BadParameter(message, param_hint="--gate/--no-gate")
+    if batch_scheduler is None and Component.CONTROLLERS in chosen and Component.SCHEDULER not in chosen:
+        message = "say muster where Muster's scheduler runs in another process; else volcano or none"
+        raise typer.BadParameter(message, param_hint="--batch-scheduler")
+    others = batch_scheduler is BatchScheduler.VOLCANO
+    scheduler_names = tuple(scheduler_name or (("muster",) if others else ("muster", "volcano")))
+    if others and Component.SCHEDULER in chosen and "volcano" in scheduler_names:
+        message = "volcano's pods would be placed twice, by Volcano and as --scheduler-name says by Muster; name muster"
+        raise typer.BadParameter(message, param_hint="--scheduler-name")
     for name in watch_namespace or ():
         if not _NAMESPACE.fullmatch(name):
             raise typer.BadParameter(f'"{name}" can\'t name a namespace', param_hint="--watch-namespace")
@@ -156,7 +164,7 @@ def run(
     options = Options(
         components=chosen,
         kubeconfig=kubeconfig,
-        scheduler_names=tuple(scheduler_name or ("muster", "volcano")),
+        scheduler_names=scheduler_names,
         scheduler_configuration=scheduler_configuration,
         submitter_image=submitter_image,
         namespace=namespace,
@@ -168,7 +176,7 @@ def run(
         admission_timeout=admission_timeout,
         starvation_timeout=starvation_timeout,
         create_queues=create_queues,
-        gate=gate is not False,
+        batch_scheduler=batch_scheduler or BatchScheduler.MUSTER,
         redis_cleanup=gcs_ft_redis_cleanup,
         dead_node_timeout=dead_node_timeout,
         watch_namespaces=tuple(watch_namespace or ()),

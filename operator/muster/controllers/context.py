@@ -77,7 +77,8 @@ class ControllerOptions:
     """The operator's own settings. Times are in seconds.
 
     `submitter_image` is Muster's own image. `gate` holds pods back until their gang has a place; None under a scheduler
-    that does not remove it. An empty `namespaces` means all. `poll_interval` is how often a running
+    that does not remove it. Without `gangs` there are none: neither PodGroups nor
+    Queues are read or written. An empty `namespaces` means all. `poll_interval` is how often a running
     Ray job is looked at; after `status_check_timeout` without an answer the job counts as lost; a submitter gets
     `submitter_grace` to end after its Ray job did. `redis_cleanup` says whether a cluster with its state in a Redis is
     held until that has been cleared out. A pod whose node has not answered for `dead_node_timeout` is replaced.
@@ -87,6 +88,7 @@ class ControllerOptions:
     submitter_image_pull_policy: str | None = None
     scheduler_name: str = labels.SCHEDULER_NAME
     gate: str | None = labels.GANG_GATE
+    gangs: bool = True
     namespaces: tuple[str, ...] = ()
     concurrency: int = 100
     poll_interval: float = 3.0

@@ -61,8 +61,10 @@ class Controllers:
             Runner(
                 "RayCluster", RayClusterReconciler(self._context), self.ray_clusters, concurrency=options.concurrency
             ),
-            Runner("Queue", self._queue_reconciler, self.queues),
         ]
+        self._gangs = options.gangs
+        if self._gangs:
+            self._runners.append(Runner("Queue", self._queue_reconciler, self.queues))
         enqueue: Mapping[Resource, Enqueue] = {RAYJOBS: self.ray_jobs.add, RAYCLUSTERS: self.ray_clusters.add}
         self._custom_resources = CustomResourceWatch(connection, enqueue, options.namespaces)
         self._wiring = Wiring(self._context, self.ray_jobs, self.ray_clusters, self.queues, options.namespaces)
@@ -72,7 +74,9 @@ class Controllers:
 
         Every reconcile and the watch have ended when it returns.
         """
-        watched = [getattr(self._informers, field.name) for field in fields(self._informers)]
+        of_gangs = () if self._gangs else (self._informers.pod_groups, self._informers.queues)
+        every = [getattr(self._informers, field.name) for field in fields(self._informers)]
+        watched = [informer for informer in every if informer not in of_gangs]
         # Together, not one after another: a cancellation that meets the end of one wait must not be lost in the next.
         await asyncio.gather(*(informer.wait_synced(SYNC_SECONDS) for informer in watched))
         self._wiring.connect()

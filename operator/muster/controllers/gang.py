@@ -27,8 +27,10 @@ QUEUE_CLOSED = "QueueClosed"
 """Event and condition reason of a gang that its queue does not take."""
 
 
-def membership(context: Context, owner: Owner) -> GangMembership:
-    """How pods of this cluster or job become members of their gang."""
+def membership(context: Context, owner: Owner) -> GangMembership | None:
+    """How pods of this cluster or job become members of their gang; None where there are no gangs."""
+    if not context.options.gangs:
+        return None
     return GangMembership(
         pod_group_name(owner),
         scheduler_name=context.options.scheduler_name,
@@ -38,11 +40,13 @@ def membership(context: Context, owner: Owner) -> GangMembership:
     )
 
 
-async def ensure_pod_group(context: Context, owner: Owner, manifest: Mapping[str, Any]) -> PodGroup:
+async def ensure_pod_group(context: Context, owner: Owner, manifest: Mapping[str, Any]) -> PodGroup | None:
     """Create the owner's PodGroup, or give the one that is there the manifest's size.
 
     Raises NotOurs when one of that name belongs to somebody else.
     """
+    if not context.options.gangs:
+        return None
     found, created = await context.pod_groups.ensure(manifest, owner.metadata.uid)
     if created:
         context.say(
@@ -55,6 +59,8 @@ async def ensure_pod_group(context: Context, owner: Owner, manifest: Mapping[str
 
 async def release_pod_group(context: Context, owner: Owner) -> None:
     """Have the owner's PodGroup hold nothing, if there is one and it is the owner's."""
+    if not context.options.gangs:
+        return
     meta = owner.metadata
     name = pod_group_name(owner)
     found = context.pod_groups.get(meta.namespace, name) or await context.pod_groups.read(meta.namespace, name)
@@ -68,7 +74,7 @@ async def release_pod_group(context: Context, owner: Owner) -> None:
 async def ensure_queue(context: Context, owner: Owner) -> None:
     """Create the Queue that the owner names, if it is missing and may be created."""
     name = queue_name(owner)
-    if name is None or context.queues.get(None, name) is not None:
+    if not context.options.gangs or name is None or context.queues.get(None, name) is not None:
         return
     if not context.options.create_queues:
         _say_missing(context, owner, name, "Muster is told not to create queues")
