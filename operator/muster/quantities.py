@@ -27,6 +27,7 @@ _DECIMAL: Final = {
     "m": Fraction(1, 10**3),
     **{letter: Fraction(10 ** (3 * power)) for power, letter in enumerate(["", "k", "M", "G", "T", "P", "E"])},
 }
+_THOUSANDS: Final = ("k", "M", "G", "T", "P", "E")
 _LARGEST: Final = Fraction(2**63 - 1)
 _NANO: Final = 10**9
 _LONGEST_TEXT: Final = 300
@@ -112,6 +113,20 @@ def format_quantity(amount: int, resource: str) -> str:
     if resource in _BYTES or resource.startswith("hugepages-"):
         return _with_binary_suffix(value)
     return str(value)
+
+
+def format_decimal(value: int) -> str:
+    """The shortest exact quantity with a decimal suffix: `40G`, `1500M`."""
+    for suffix in reversed(_THOUSANDS):
+        factor = int(_DECIMAL[suffix])
+        if value and value % factor == 0:
+            return f"{value // factor}{suffix}"
+    return str(value)
+
+
+def is_binary(quantity: str | int | float) -> bool:
+    """Whether the quantity is written with a binary suffix."""
+    return isinstance(quantity, str) and quantity.endswith("i")
 
 
 def _with_binary_suffix(value: int) -> str:

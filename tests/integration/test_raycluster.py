@@ -41,7 +41,12 @@ async def test_a_cluster_becomes_ready_as_a_gated_gang(seen: Observed) -> None:
     await create(seen, ray_cluster("demo"))
     status = await seen.cluster_state("demo", "ready")
     assert (status["readyWorkerReplicas"], status["desiredWorkerReplicas"]) == (2, 2)
-    assert conditions(status) == {"HeadPodReady": "True", "RayClusterProvisioned": "True"}
+    assert conditions(status) == {
+        "HeadPodReady": "True",
+        "RayClusterProvisioned": "True",
+        "RayClusterSuspending": "False",
+        "RayClusterSuspended": "False",
+    }
     assert await seen.names(SERVICES) == {"demo-head-svc"}
     pods = await seen.pods()
     assert len(pods) == 3

@@ -50,6 +50,13 @@ def two_pods() -> tuple[objects.Pod, objects.Pod]:
     return head(), pod(name="w1")
 
 
+NEVER_SUSPENDED = {
+    "RayClusterSuspending": ("False", "RayClusterSuspending"),
+    "RayClusterSuspended": ("False", "RayClusterSuspended"),
+}
+"""As under KubeRay, the conditions are there from the start: `kubectl wait` finds something to wait on."""
+
+
 def one_worker() -> RayCluster:
     return ray_cluster(workers=[worker_group()])
 
@@ -65,6 +72,7 @@ def test_a_new_cluster_has_nothing_but_wishes() -> None:
     assert conditions(status) == {
         "HeadPodReady": ("False", "HeadPodNotFound"),
         "RayClusterProvisioned": ("False", "RayClusterPodsProvisioning"),
+        **NEVER_SUSPENDED,
     }
 
 
@@ -82,6 +90,7 @@ def test_a_cluster_is_ready_when_all_its_pods_are() -> None:
     assert conditions(status) == {
         "HeadPodReady": ("True", "HeadPodRunningAndReady"),
         "RayClusterProvisioned": ("True", "AllPodRunningAndReadyFirstTime"),
+        **NEVER_SUSPENDED,
     }
 
 

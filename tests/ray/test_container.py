@@ -96,7 +96,7 @@ def test_a_worker_knows_its_head_too() -> None:
     assert env["RAY_IP"] == "demo-head-svc"
     assert env["RAY_ADDRESS"] == "demo-head-svc.default.svc.cluster.local:6379"
     assert "RAY_USAGE_STATS_EXTRA_TAGS" not in env
-    assert "RAY_DASHBOARD_ENABLE_K8S_DISK_USAGE" not in env
+    assert env["RAY_DASHBOARD_ENABLE_K8S_DISK_USAGE"] == "1", "a worker's dashboard agent reports its node's disk"
 
 
 def test_the_origin_of_the_cluster_is_told() -> None:

@@ -34,6 +34,23 @@ def test_the_sums_over_head_and_workers(workers: list[dict[str, Any]], expected:
     assert tuple(desired_resources(ray_cluster(head=HEAD, workers=workers)).values()) == expected
 
 
+@pytest.mark.parametrize(
+    ("amounts", "memory"),
+    [
+        (["4G", "8G"], "12G"),
+        (["4G", "1Gi"], "5073741824"),
+        (["1Gi", "4G"], "4954826Ki"),
+        ([None, "1500M"], "1500M"),
+        (["2000000000", "0"], "2G"),
+        (["0", "1Gi"], "1Gi"),
+    ],
+)
+def test_memory_is_shown_in_the_notation_of_the_first_amount(amounts: list[str | None], memory: str) -> None:
+    head, group = (template(resources={"limits": {"memory": amount}} if amount else {}) for amount in amounts)
+    cluster = ray_cluster(head={"template": head}, workers=[worker_group(template=group)])
+    assert desired_resources(cluster)["desiredMemory"] == memory
+
+
 def test_init_containers_are_not_counted_and_all_others_are() -> None:
     one = {"name": "x", "resources": {"requests": {"cpu": "1"}}}
     head = {"template": {"spec": {"containers": [one, {**one, "name": "y"}], "initContainers": [one]}}}

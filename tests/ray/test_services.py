@@ -188,6 +188,27 @@ def test_a_ray_jobs_service_never_takes_over_the_address_of_the_users_head_servi
     assert all("nodePort" not in port for port in spec["ports"])
 
 
+@pytest.mark.parametrize(("own", "kind"), [({}, "NodePort"), ({"type": "LoadBalancer"}, "LoadBalancer")])
+def test_service_type_is_that_of_the_users_head_service_where_it_has_none(own: dict[str, Any], kind: str) -> None:
+    cluster = ray_cluster(head={"headService": {"spec": own}, "serviceType": "NodePort"})
+    assert head_service(cluster)["spec"]["type"] == kind
+
+
+def test_a_ray_jobs_service_is_of_the_kind_of_the_users_head_service() -> None:
+    own = {"spec": {"type": "LoadBalancer", "loadBalancerIP": "10.0.0.9", "ports": [{"name": "x", "port": 1}]}}
+    spec = ray_job_head_service(ray_job(), ray_cluster(head={"headService": own}))["spec"]
+    assert spec["type"] == "LoadBalancer"
+    assert "loadBalancerIP" not in spec
+
+
+def test_a_ray_jobs_service_has_an_address_where_the_users_head_service_does_not_refuse_one() -> None:
+    own: dict[str, Any] = {"spec": {"ports": [{"name": "x", "port": 1}]}}
+    spec = ray_job_head_service(ray_job(), ray_cluster(head={"headService": own}))["spec"]
+    assert "clusterIP" not in spec
+    own["spec"]["clusterIP"] = "None"
+    assert ray_job_head_service(ray_job(), ray_cluster(head={"headService": own}))["spec"]["clusterIP"] == "None"
+
+
 @pytest.mark.parametrize(
     ("given", "port"),
     [([{"name": "dashboard", "port": 80}], 80), ([{"name": "other", "port": 80}], 8265), ([], 8265)],

@@ -66,7 +66,7 @@ def conditions_of(
     `complete` says that every wanted pod, and no other, runs and is ready.
     """
     where = suspension(cluster, pods)
-    wanted = [_head_pod_ready(pods), _provisioned(cluster, where, complete), *_suspension_conditions(cluster, where)]
+    wanted = [_head_pod_ready(pods), _provisioned(cluster, where, complete), *_suspension_conditions(where)]
     if failure is not None:
         wanted.append(_condition(REPLICA_FAILURE, True, failure.reason, failure.message))
     stored = [entry.dump() for entry in (cluster.status.conditions or [] if cluster.status else [])]
@@ -109,11 +109,8 @@ def _provisioned(cluster: RayCluster, where: Suspension, complete: bool) -> Cond
     return _condition(PROVISIONED, False, "RayClusterPodsProvisioning", "RayCluster Pods are being provisioned")
 
 
-def _suspension_conditions(cluster: RayCluster, where: Suspension) -> list[Condition]:
-    """Both conditions; a cluster that was never suspended has neither."""
-    known = condition(_stored(cluster), SUSPENDING) or condition(_stored(cluster), SUSPENDED)
-    if where is Suspension.NONE and known is None:
-        return []
+def _suspension_conditions(where: Suspension) -> list[Condition]:
+    """Both conditions, of a cluster that was never suspended too: one can wait for either."""
     return [
         _condition(SUSPENDING, where is Suspension.SUSPENDING, SUSPENDING),
         _condition(SUSPENDED, where is Suspension.SUSPENDED, SUSPENDED),

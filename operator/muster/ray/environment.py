@@ -51,9 +51,8 @@ def _defaults(node: RayNode) -> list[Env]:
         "RAY_PORT": node.gcs_port,
         "RAY_ADDRESS": f"127.0.0.1:{node.gcs_port}" if node.is_head else node.gcs_address,
         "RAY_USAGE_STATS_KUBERAY_IN_USE": "1",
+        "RAY_DASHBOARD_ENABLE_K8S_DISK_USAGE": "1",
     }
-    if node.is_head:
-        variables["RAY_DASHBOARD_ENABLE_K8S_DISK_USAGE"] = "1"
     return [_literal(name, value) for name, value in variables.items()]
 
 

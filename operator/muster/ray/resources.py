@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from muster.api.raycluster import RayCluster
-from muster.quantities import format_quantity, units
+from muster.quantities import format_decimal, format_quantity, is_binary, units
 from muster.ray.start_command import is_gpu
 
 
@@ -22,14 +22,15 @@ def pod_requests(template: Mapping[str, Any]) -> Counter[str]:
     """
     total: Counter[str] = Counter()
     for container in template["spec"]["containers"]:
-        resources = container.get("resources") or {}
-        wanted = {**(resources.get("limits") or {}), **(resources.get("requests") or {})}
-        total.update({name: units(quantity, name) for name, quantity in wanted.items()})
+        total.update({name: units(quantity, name) for name, quantity in _wanted(container).items()})
     return total
 
 
 def desired_resources(cluster: RayCluster) -> dict[str, str]:
-    """desiredCPU, desiredMemory, desiredGPU and desiredTPU of the status. Raises QuantityError."""
+    """desiredCPU, desiredMemory, desiredGPU and desiredTPU of the status. Raises QuantityError.
+
+    Memory is in the notation, binary or decimal, of the first amount there is: so users find their own numbers again.
+    """
     total = pod_requests(cluster.spec.head_group_spec.template)
     for group in cluster.spec.worker_groups:
         pods = 0 if group.suspend else max(0, group.replicas or 0) * group.hosts
@@ -38,7 +39,21 @@ def desired_resources(cluster: RayCluster) -> dict[str, str]:
     gpus = sum(amount for name, amount in total.items() if is_gpu(name))
     return {
         "desiredCPU": format_quantity(total["cpu"], "cpu"),
-        "desiredMemory": format_quantity(total["memory"], "memory"),
+        "desiredMemory": _memory(cluster, total["memory"]),
         "desiredGPU": format_quantity(gpus, "gpu"),
         "desiredTPU": format_quantity(total["google.com/tpu"], "google.com/tpu"),
     }
+
+
+def _memory(cluster: RayCluster, amount: int) -> str:
+    templates = [cluster.spec.head_group_spec.template, *(group.template for group in cluster.spec.worker_groups)]
+    containers = (container for template in templates for container in template["spec"]["containers"])
+    written = (_wanted(container).get("memory", 0) for container in containers)
+    first = next((quantity for quantity in written if units(quantity, "memory")), "0Ki")
+    return format_quantity(amount, "memory") if is_binary(first) else format_decimal(amount)
+
+
+def _wanted(container: Mapping[str, Any]) -> dict[str, Any]:
+    """What a container requests; where it does not say, its limit."""
+    resources = container.get("resources") or {}
+    return {**(resources.get("limits") or {}), **(resources.get("requests") or {})}

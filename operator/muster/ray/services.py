@@ -26,6 +26,8 @@ _DEFAULT_PORTS: Final = {
     "serve": SERVE_PORT,
 }
 
+_ADDRESSES: Final = frozenset({"clusterIP", "clusterIPs", "externalIPs", "loadBalancerIP", "healthCheckNodePort"})
+
 
 def head_service(cluster: RayCluster, *, with_cluster_ip: bool = False) -> Manifest:
     """The service that leads to the head pod.
@@ -109,12 +111,11 @@ def headless_worker_service(cluster: RayCluster) -> Manifest | None:
 def ray_job_head_service(job: RayJob, cluster: RayCluster, *, with_cluster_ip: bool = False) -> Manifest:
     """The RayJob's own service, which leads to the head of the cluster that the job has at the time.
 
-    It has the ports of the cluster's head service, but not its addresses: those can be taken only once.
+    It is like the cluster's head service, but for its addresses: those can be taken only once.
     """
-    ports = [
-        {key: value for key, value in port.items() if key != "nodePort"}
-        for port in head_service(cluster)["spec"]["ports"]
-    ]
+    head = head_service(cluster, with_cluster_ip=with_cluster_ip)["spec"]
+    spec = {key: value for key, value in head.items() if key not in _ADDRESSES or value == "None"}
+    spec["ports"] = [{key: value for key, value in port.items() if key != "nodePort"} for port in head["ports"]]
     name = job.metadata.name
     return _service(
         job,
@@ -126,7 +127,7 @@ def ray_job_head_service(job: RayJob, cluster: RayCluster, *, with_cluster_ip: b
             labels.IDENTIFIER: names.identifier(name, labels.HEAD),
         },
         annotations={},
-        spec=_spec_of_type(cluster, ports, with_cluster_ip),
+        spec=spec,
     )
 
 
@@ -142,6 +143,8 @@ def _user_head_service(cluster: RayCluster, user: Mapping[str, Any]) -> Manifest
     metadata: Mapping[str, Any] = user.get("metadata") or {}
     spec = copy.deepcopy(dict(user.get("spec") or {}))
     spec["selector"] = head_selector(cluster)
+    if not spec.get("type") and cluster.spec.head_group_spec.service_type:
+        spec["type"] = cluster.spec.head_group_spec.service_type
     spec["ports"] = _with_head_ports(spec.get("ports") or [], head_ports(cluster))
     return _service(
         cluster,
