@@ -178,6 +178,10 @@ def test_what_users_of_kuberay_write_is_fine(obj: Json) -> None:
             job(deletionStrategy={**older("DeleteNone", "DeleteNone"), **rules(rule())}),
             "spec.deletionStrategy: onSuccess and onFailure can't be combined with deletionRules",
         ),
+        (
+            job({"annotations": {"muster.dev/fail-fast": "yes"}}),
+            'metadata.annotations[muster.dev/fail-fast]: must be "true" or "false", not "yes"',
+        ),
         (job(suspend=True), "spec.suspend: needs shutdownAfterJobFinishes: true"),
         (job(ttlSecondsAfterFinished=5), "spec.ttlSecondsAfterFinished: needs shutdownAfterJobFinishes: true"),
         (job(ttlSecondsAfterFinished=-1), "spec.ttlSecondsAfterFinished: must not be negative, got -1"),

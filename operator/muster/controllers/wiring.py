@@ -13,11 +13,13 @@ from typing import TypeVar
 from muster.controllers.children import controller_of
 from muster.controllers.context import Context, ObservedRayCluster, ray_cluster_of
 from muster.controllers.dead_nodes import NODE_INDEX, silence_changed
+from muster.controllers.pod_trouble import mark
 from muster.controllers.queue import queue_of
 from muster.controllers.workqueue import WorkQueue
 from muster.kube.informer import Change
 from muster.kube.objects import ApiObject, Node, Pod, PodGroup, Queue
 from muster.kube.resource import PODS, QUEUES, RAYCLUSTERS, RAYJOBS, Resource
+from muster.ray import labels
 
 T = TypeVar("T", bound=ApiObject)
 
@@ -79,6 +81,22 @@ class Wiring:
         cluster = ray_cluster_of(change.object)
         if cluster is not None:
             self._wake_interested(PODS, cluster)
+        if mark(change.old) != mark(change.new):
+            self._wake_job_of(change.object)
+
+    def _wake_job_of(self, pod: Pod) -> None:
+        """Wake the RayJob that the pod works for, a pod of its cluster or of its submitter's Job."""
+        meta = pod.metadata
+        if self._namespaces and meta.namespace not in self._namespaces:
+            return
+        job = meta.labels.get(labels.ORIGINATED_FROM_NAME)
+        name = meta.labels.get(labels.CLUSTER)
+        cluster = self._context.ray_clusters.get(meta.namespace, name) if name else None
+        owner = controller_of(cluster.metadata) if cluster is not None else None
+        if owner is not None and _is(owner.api_version, owner.kind, RAYJOBS):
+            job = owner.name
+        if job:
+            self._ray_jobs.add(f"{meta.namespace}/{job}")
 
     def _ray_cluster(self, change: Change[ObservedRayCluster]) -> None:
         self._child(change)

@@ -61,6 +61,9 @@ COMPANION_NODES = "muster.dev/companion-nodes"
 # What an object was made from, Muster's own
 SPEC_HASH = "muster.dev/spec-hash"
 TEMPLATE_HASH = "muster.dev/template-hash"
+
+# On a RayJob, Muster's own
+FAIL_FAST = "muster.dev/fail-fast"
 RECREATE_HASH = "muster.dev/recreate-hash"
 REDIS_CLEANUP_OF = "muster.dev/redis-cleanup-of"
 

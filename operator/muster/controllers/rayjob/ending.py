@@ -13,10 +13,10 @@ NOT_RETRIED = (JobFailedReason.DEADLINE_EXCEEDED, JobFailedReason.STATUS_CHECK_T
 """A deadline is the user's last word; a job that may still run somewhere must not be started a second time."""
 
 
-async def fail(look: Look, reason: str, message: str, **changes: Any) -> None:
-    """The attempt has failed: to Retrying while attempts are left, else to Failed. One write."""
+async def fail(look: Look, reason: str, message: str, *, final: bool = False, **changes: Any) -> None:
+    """The attempt has failed: to Retrying while attempts are left, unless it is `final`, else to Failed. One write."""
     failed = (look.status.failed or 0) + 1
-    again = failed <= _backoff_limit(look) and reason not in NOT_RETRIED
+    again = failed <= _backoff_limit(look) and reason not in NOT_RETRIED and not final
     state = JobDeploymentStatus.RETRYING if again else JobDeploymentStatus.FAILED
     await look.write(
         **changes,
@@ -46,4 +46,5 @@ async def complete(look: Look, **changes: Any) -> None:
     if look.ray_status is JobStatus.SUCCEEDED or changes.get("job_status") == JobStatus.SUCCEEDED:
         succeeded += 1
     state = JobDeploymentStatus.COMPLETE.value
-    await look.write(**changes, job_deployment_status=state, succeeded=succeeded, end_time=look.stamp())
+    reason = changes.pop("reason", None)  # what was told of troubles on the way is over
+    await look.write(**changes, reason=reason, job_deployment_status=state, succeeded=succeeded, end_time=look.stamp())

@@ -21,6 +21,7 @@ from muster.controllers.rayjob.look import Look
 from muster.controllers.rayjob.selecting import begin_again_elsewhere, select
 from muster.controllers.rayjob.sidecar import head_has_begun, in_head, ray_has_the_job
 from muster.controllers.rayjob.submitter import ensure_submitter, find_submitter
+from muster.controllers.rayjob.trouble import Troubles
 from muster.controllers.rayjob.waiting import why_waiting
 from muster.controllers.runner import Requeue
 from muster.kube.errors import Invalid
@@ -47,11 +48,16 @@ async def initialize(look: Look) -> Requeue | None:
     if cluster is not None and await _may_be_submitted(look, cluster):
         await _submit(look, cluster)
         return None
+    troubles = Troubles(look, cluster)
+    if await troubles.fail_fast():
+        return None
     if cluster is not None:
         group = look.context.pod_groups.get(look.job.metadata.namespace, pod_group_name(look.job))
         message = why_waiting(cluster.status, group)
-        await look.write(message=message, ray_cluster_status=job_cluster.status_copy(cluster))
+        await look.write(**troubles.over({"message": message}), ray_cluster_status=job_cluster.status_copy(cluster))
     again = [limits[0].at - look.now] if limits else []
+    if (hopeless := troubles.next_look()) is not None:
+        again.append(hopeless)
     if cluster is not None and in_head(look) and head_has_begun(cluster):
         again.append(look.context.options.poll_interval)
     return Requeue(min(again)) if again else None

@@ -23,6 +23,7 @@ from muster.controllers.rayjob.look import Look
 from muster.controllers.rayjob.sidecar import in_head, observe_sidecar
 from muster.controllers.rayjob.submission import Submitter
 from muster.controllers.rayjob.submitter import ensure_submitter, observe
+from muster.controllers.rayjob.trouble import Troubles
 from muster.controllers.rayjob.verdict import Complete, Decision, Fail, Missing, Sight, Silent, Stay, Submit, judge
 from muster.controllers.runner import Requeue
 from muster.ray.authentication import token_env
@@ -71,6 +72,8 @@ async def _follow_other_job(look: Look) -> None:
 
 
 async def _look_after(look: Look, cluster: ObservedRayCluster) -> None:
+    if await Troubles(look, cluster).fail_fast():
+        return
     model = job_cluster.model(look, cluster)
     submitter = observe_sidecar(look, cluster) if in_head(look) else observe(look)
     await _keep_up(look, model, submitter)
@@ -97,7 +100,8 @@ async def _carry_out(look: Look, cluster: ObservedRayCluster, decision: Decision
         case Complete(changes):
             await complete(look, **changes)
         case Stay(changes):
-            await look.write(**changes, ray_cluster_status=job_cluster.status_copy(cluster))
+            told = Troubles(look, cluster).over(changes)
+            await look.write(**told, ray_cluster_status=job_cluster.status_copy(cluster))
 
 
 async def _keep_up(look: Look, cluster: RayCluster, submitter: Submitter) -> None:

@@ -33,6 +33,13 @@ def placement_labels(job: RayJob) -> Problems:
     yield from metadata.placement_labels(job.metadata)
 
 
+def fail_fast(job: RayJob) -> Problems:
+    """A switch is on or off."""
+    value = job.metadata.annotations.get(labels.FAIL_FAST)
+    if value not in (None, "true", "false"):
+        yield FieldProblem(f"metadata.annotations[{labels.FAIL_FAST}]", f'must be "true" or "false", not "{value}"')
+
+
 def submission_mode(job: RayJob) -> Problems:
     """The mode is one that exists."""
     if job.spec.mode not in set(SubmissionMode):
@@ -160,6 +167,7 @@ def submitter_template(job: RayJob) -> Problems:
 JOB_RULES: tuple[JobRule, ...] = (
     name,
     placement_labels,
+    fail_fast,
     submission_mode,
     sidecar,
     cluster,

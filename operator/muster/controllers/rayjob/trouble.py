@@ -1,0 +1,76 @@
+"""What keeps the job's pods from running, told on the RayJob; with `muster.dev/fail-fast: "true"` it fails the job."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from muster.api.rayjob import JobStatus
+from muster.controllers.context import ObservedRayCluster
+from muster.controllers.pod_trouble import Trouble, trouble_of
+from muster.controllers.rayjob import cluster as job_cluster
+from muster.controllers.rayjob.ending import fail
+from muster.controllers.rayjob.look import Look
+from muster.controllers.rayjob.submitter import find_submitter
+from muster.kube.objects import Pod
+from muster.ray.labels import FAIL_FAST
+
+_ORDER = ("Head", "Submitter", "Worker")
+
+
+class Troubles:
+    """The troubles of the pods that the job has now: those of its own cluster, and of its submitter's Job."""
+
+    def __init__(self, look: Look, cluster: ObservedRayCluster | None) -> None:
+        self._look = look
+        found = (trouble_of(pod) for pod in _pods(look, cluster))
+        known = [trouble for trouble in found if trouble is not None]
+        self._known = sorted(known, key=lambda one: (_ORDER.index(one.role), one.pod))
+
+    async def fail_fast(self) -> bool:
+        """Fail the job if that is wanted and one of its pods can't be helped; whether it was failed. No retry helps."""
+        hopeless = [one for one in self._known if one.hopeless_from <= self._look.now]
+        if not hopeless or not self._fails_fast or self._look.ray_status.terminal:
+            return False
+        await fail(self._look, hopeless[0].reason, self._sentence(hopeless[0]), final=True)
+        return True
+
+    def over(self, changes: Mapping[str, Any]) -> dict[str, Any]:
+        """These changes of the status with the first trouble told in place of their message; none once Ray has ended.
+
+        Without trouble what was told of an earlier one is taken back.
+        """
+        if self._look.ray_status.terminal or _ends(changes):
+            return dict(changes)
+        if self._known:
+            return {**changes, "reason": self._known[0].reason, "message": self._sentence(self._known[0])}
+        healed = {"reason": None, "message": None} if self._look.status.reason else {}
+        return {**healed, **changes}
+
+    def next_look(self) -> float | None:
+        """In how many seconds the job may have to be failed, if nothing changes until then."""
+        times = [one.hopeless_from - self._look.now for one in self._known if one.hopeless_from < math.inf]
+        return max(0.0, min(times)) if times and self._fails_fast else None
+
+    @property
+    def _fails_fast(self) -> bool:
+        return self._look.job.metadata.annotations.get(FAIL_FAST) == "true"
+
+    def _sentence(self, trouble: Trouble) -> str:
+        """The sentence that is stored already, if it says the same: kubelets word each try in their own way."""
+        stored = self._look.status.message or ""
+        return stored if stored.startswith(trouble.stem) else trouble.sentence
+
+
+def _ends(changes: Mapping[str, Any]) -> bool:
+    return JobStatus(changes.get("job_status") or "").terminal
+
+
+def _pods(look: Look, cluster: ObservedRayCluster | None) -> list[Pod]:
+    pods, namespace = look.context.pods, look.job.metadata.namespace
+    submitter = find_submitter(look)
+    found = pods.owned_by(namespace, submitter.metadata.uid) if submitter is not None else []
+    if cluster is not None and job_cluster.is_the_jobs(look, cluster):
+        found = [*found, *pods.owned_by(namespace, cluster.metadata.uid)]
+    return found
