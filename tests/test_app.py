@@ -84,7 +84,6 @@ class NotingOperator(Operator):
             namespace="muster-system",
             pod_name=name,
             leader_election=True,
-            cluster_domain="cluster.local",
             health_port=0,
             gang_repair_timeout=60.0,
             admission_timeout=300.0,

@@ -13,7 +13,7 @@ import signal
 import socket
 import sys
 from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -109,7 +109,6 @@ class Options:
     namespace: str
     pod_name: str | None
     leader_election: bool
-    cluster_domain: str
     health_port: int
     gang_repair_timeout: float
     admission_timeout: float
@@ -124,6 +123,10 @@ class Options:
     admission_port: int = 9443
     admission_hosts: tuple[str, ...] = ()
     admission_certificates: Path | None = None
+    random_pod_delete: bool = False
+    status_check_timeout: float = 300.0
+    submitter_grace: float = 300.0
+    pods: PodOptions = field(default_factory=PodOptions)
 
 
 async def operate(options: Options) -> int:
@@ -355,7 +358,10 @@ def controller_options(options: Options, submitter_image: str) -> ControllerOpti
         deletion_defaults=DeletionDefaults(options.delete_finished_jobs, options.finished_cluster_ttl),
         redis_cleanup=options.redis_cleanup,
         dead_node_timeout=options.dead_node_timeout,
-        pods=PodOptions(cluster_domain=options.cluster_domain),
+        random_pod_delete=options.random_pod_delete,
+        status_check_timeout=options.status_check_timeout,
+        submitter_grace=options.submitter_grace,
+        pods=options.pods,
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from typer.testing import CliRunner
 
@@ -112,3 +114,93 @@ def test_a_namespace_that_can_not_be_is_bad_usage(asked: list[Options], name: st
     status, complaint = run("--watch-namespace", name)
     assert (status, asked) == (2, [])
     assert "can't name a namespace" in complaint
+
+
+@pytest.mark.parametrize(
+    ("option", "variable", "value", "field", "meant"),
+    [
+        ("--login-shell", "ENABLE_LOGIN_SHELL", "true", "login_shell", True),
+        ("--no-inject-probes", "ENABLE_PROBES_INJECTION", "False", "inject_probes", False),
+        ("--no-inject-init-container", "ENABLE_INIT_CONTAINER_INJECTION", "false", "inject_init_container", False),
+        ("--fixed-head-name", "ENABLE_DETERMINISTIC_HEAD_POD_NAME", "TRUE", "fixed_head_name", True),
+        ("--head-cluster-ip", "ENABLE_RAY_HEAD_CLUSTER_IP_SERVICE", "true", "head_cluster_ip", True),
+        ("--cluster-domain=example.org", "CLUSTER_DOMAIN", "example.org", "cluster_domain", "example.org"),
+    ],
+)
+def test_the_switches_of_kuberay_that_concern_pods(
+    asked: list[Options],
+    monkeypatch: pytest.MonkeyPatch,
+    option: str,
+    variable: str,
+    value: str,
+    field: str,
+    meant: object,
+) -> None:
+    assert run() == (0, "")
+    assert run(option) == (0, "")
+    monkeypatch.setenv(variable, value)
+    assert run() == (0, "")
+    default, by_option, by_variable = (getattr(controller_options(one, "m").pods, field) for one in asked)
+    assert default != meant
+    assert by_option == by_variable == meant
+
+
+@pytest.mark.parametrize(
+    ("option", "variable", "value", "field", "meant"),
+    [
+        ("--random-pod-delete", "ENABLE_RANDOM_POD_DELETE", "true", "random_pod_delete", True),
+        ("--status-check-timeout=7", "RAYJOB_STATUS_CHECK_TIMEOUT_SECONDS", "7", "status_check_timeout", 7.0),
+        (
+            "--submitter-grace=7",
+            "RAYJOB_DEPLOYMENT_STATUS_TRANSITION_GRACE_PERIOD_SECONDS",
+            "7",
+            "submitter_grace",
+            7.0,
+        ),
+    ],
+)
+def test_the_other_switches_of_kuberay(
+    asked: list[Options],
+    monkeypatch: pytest.MonkeyPatch,
+    option: str,
+    variable: str,
+    value: str,
+    field: str,
+    meant: object,
+) -> None:
+    assert run() == (0, "")
+    assert run(option) == (0, "")
+    monkeypatch.setenv(variable, value)
+    assert run() == (0, "")
+    default, by_option, by_variable = (getattr(controller_options(one, "m"), field) for one in asked)
+    assert default != meant
+    assert by_option == by_variable == meant
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "named"),
+    [
+        ("ENABLE_PROBES_INJECTION", "perhaps", "ENABLE_PROBES_INJECTION"),
+        ("RAYJOB_STATUS_CHECK_TIMEOUT_SECONDS", "soon", "RAYJOB_STATUS_CHECK_TIMEOUT_SECONDS"),
+        ("RAYJOB_STATUS_CHECK_TIMEOUT_SECONDS", "-1", "--status-check-timeout"),
+        ("CLUSTER_DOMAIN", "a_b", '"a_b" is no DNS domain'),
+    ],
+)
+def test_a_variable_that_can_not_be_is_bad_usage(
+    asked: list[Options], monkeypatch: pytest.MonkeyPatch, variable: str, value: str, named: str
+) -> None:
+    monkeypatch.setenv(variable, value)
+    status, complaint = run()
+    assert (status, asked) == (2, [])
+    assert named in complaint
+
+
+def test_the_configuration_file_is_read_once_and_its_faults_are_bad_usage(asked: list[Options], tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text("apiVersion: config.ray.io/v1alpha1\nkind: Configuration\ndefaultPodLabels: {team: ray}\n")
+    assert run("--config", str(path)) == (0, "")
+    assert controller_options(asked[0], "m").pods.every_pod.labels == (("team", "ray"),)
+    path.write_text("kind: Configuration\n")
+    status, complaint = run("--config", str(path))
+    assert (status, len(asked)) == (2, 1)
+    assert "apiVersion" in complaint

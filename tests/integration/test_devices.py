@@ -332,7 +332,6 @@ async def operator(connection: Connection) -> AsyncIterator[None]:
         namespace="muster-system",
         pod_name=None,
         leader_election=False,
-        cluster_domain="cluster.local",
         health_port=0,
         gang_repair_timeout=60.0,
         admission_timeout=300.0,

@@ -39,7 +39,6 @@ async def test_all_that_the_operator_watches_it_may_list_and_watch(
         namespace="muster-system",
         pod_name=None,
         leader_election=False,
-        cluster_domain="cluster.local",
         health_port=0,
         gang_repair_timeout=60.0,
         admission_timeout=300.0,

@@ -13,6 +13,7 @@ from muster.api.queue import Queue
 from muster.api.raycluster import RayCluster
 from muster.api.rayjob import RayJob
 from muster.ray import gang
+from muster.ray.pod_options import PodOptions
 from muster.ray.pods import head_pod, worker_pod
 from muster.ray.scheduling_request import scheduling_request
 
@@ -190,7 +191,7 @@ def test_the_resources_are_what_the_pods_really_ask_for(spec: Json, resources: J
 
 def test_without_the_init_container_it_does_not_count() -> None:
     tiny = cluster(cluster_spec(workers(replicas=1, template=template("100m", "64Mi"))))
-    manifest = gang.ray_cluster_pod_group(tiny, init_container=False)
+    manifest = gang.ray_cluster_pod_group(tiny, options=PodOptions(inject_init_container=False))
     assert manifest is not None
     assert manifest["spec"]["minResources"] == {"cpu": "1100m", "memory": "1088Mi"}
 

@@ -11,6 +11,7 @@ import typer
 
 from muster.controllers.batch_scheduler import BatchScheduler
 
+_DOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _NAMESPACE: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 
 
@@ -95,7 +96,68 @@ def run(
             "(false included) nor a rule of its deletionStrategy says anything about. [it stays]",
         ),
     ] = None,
-    cluster_domain: Annotated[str, typer.Option(help="The cluster's DNS domain.")] = "cluster.local",
+    status_check_timeout: Annotated[
+        float,
+        typer.Option(
+            min=0,
+            help="Seconds without an answer from Ray's dashboard after which a running job counts as lost.",
+            envvar="RAYJOB_STATUS_CHECK_TIMEOUT_SECONDS",
+        ),
+    ] = 300.0,
+    submitter_grace: Annotated[
+        float,
+        typer.Option(
+            min=0,
+            help="Seconds that a submitter has to end after its Ray job did.",
+            envvar="RAYJOB_DEPLOYMENT_STATUS_TRANSITION_GRACE_PERIOD_SECONDS",
+        ),
+    ] = 300.0,
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            help="A file of kind Configuration (KubeRay's config.ray.io/v1alpha1): sidecars, variables, annotations "
+            "and labels of every Ray pod. Read once."
+        ),
+    ] = None,
+    login_shell: Annotated[
+        bool, typer.Option(help="Run Ray in a login shell (bash -cl).", envvar="ENABLE_LOGIN_SHELL")
+    ] = False,
+    inject_probes: Annotated[
+        bool,
+        typer.Option(
+            help="Give Ray containers probes where their template has none.", envvar="ENABLE_PROBES_INJECTION"
+        ),
+    ] = True,
+    inject_init_container: Annotated[
+        bool,
+        typer.Option(
+            help="Have workers wait for their head by an init container, wait-gcs-ready.",
+            envvar="ENABLE_INIT_CONTAINER_INJECTION",
+        ),
+    ] = True,
+    fixed_head_name: Annotated[
+        bool,
+        typer.Option(
+            help="Name head pods CLUSTER-head, without a suffix.", envvar="ENABLE_DETERMINISTIC_HEAD_POD_NAME"
+        ),
+    ] = False,
+    head_cluster_ip: Annotated[
+        bool,
+        typer.Option(
+            help="Give head services a cluster IP; without it they are headless.",
+            envvar="ENABLE_RAY_HEAD_CLUSTER_IP_SERVICE",
+        ),
+    ] = False,
+    random_pod_delete: Annotated[
+        bool,
+        typer.Option(
+            help="Delete workers beyond replicas also where Ray's autoscaler has not named them.",
+            envvar="ENABLE_RANDOM_POD_DELETE",
+        ),
+    ] = False,
+    cluster_domain: Annotated[
+        str, typer.Option(help="The cluster's DNS domain.", envvar="CLUSTER_DOMAIN")
+    ] = "cluster.local",
     health_port: Annotated[int, typer.Option(help="Port of /healthz and /readyz; 0 for none.")] = 8082,
     admission_port: Annotated[
         int, typer.Option(help="Port of the webhook that judges RayClusters and RayJobs as they are applied.")
@@ -139,6 +201,9 @@ def run(
     import logging
 
     from muster.app import Component, Options, operate
+    from muster.operator_configuration import OperatorConfigurationError, read_operator_configuration
+    from muster.ray.every_pod import EveryPod
+    from muster.ray.pod_options import PodOptions
 
     try:
         chosen = frozenset(Component(name.strip()) for name in components.split(",") if name.strip())
@@ -157,7 +222,13 @@ def run(
     for name in watch_namespace or ():
         if not _NAMESPACE.fullmatch(name):
             raise typer.BadParameter(f'"{name}" can\'t name a namespace', param_hint="--watch-namespace")
+    if not _DOMAIN.fullmatch(cluster_domain):
+        raise typer.BadParameter(f'"{cluster_domain}" is no DNS domain', param_hint="--cluster-domain")
     logging.basicConfig(level=log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    try:
+        every_pod = read_operator_configuration(config) if config is not None else EveryPod()
+    except OperatorConfigurationError as error:
+        raise typer.BadParameter(str(error), param_hint="--config") from error
     # They tell of every request at INFO.
     for library in ("httpx", "aiohttp.access"):
         logging.getLogger(library).setLevel(max(logging.WARNING, logging.getLogger().level))
@@ -170,7 +241,6 @@ def run(
         namespace=namespace,
         pod_name=pod_name,
         leader_election=leader_election,
-        cluster_domain=cluster_domain,
         health_port=health_port,
         gang_repair_timeout=gang_repair_timeout,
         admission_timeout=admission_timeout,
@@ -185,5 +255,17 @@ def run(
         admission_port=admission_port,
         admission_hosts=tuple(admission_host or ()),
         admission_certificates=admission_certificates,
+        random_pod_delete=random_pod_delete,
+        status_check_timeout=status_check_timeout,
+        submitter_grace=submitter_grace,
+        pods=PodOptions(
+            cluster_domain=cluster_domain,
+            login_shell=login_shell,
+            inject_probes=inject_probes,
+            inject_init_container=inject_init_container,
+            fixed_head_name=fixed_head_name,
+            head_cluster_ip=head_cluster_ip,
+            every_pod=every_pod,
+        ),
     )
     raise typer.Exit(asyncio.run(operate(options)))

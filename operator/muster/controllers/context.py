@@ -81,7 +81,8 @@ class ControllerOptions:
     Queues are read or written. An empty `namespaces` means all. `poll_interval` is how often a running
     Ray job is looked at; after `status_check_timeout` without an answer the job counts as lost; a submitter gets
     `submitter_grace` to end after its Ray job did. `redis_cleanup` says whether a cluster with its state in a Redis is
-    held until that has been cleared out. A pod whose node has not answered for `dead_node_timeout` is replaced.
+    held until that has been cleared out. `random_pod_delete`: workers beyond `replicas` go also where Ray's autoscaler
+    has not named them. A pod whose node has not answered for `dead_node_timeout` is replaced.
     """
 
     submitter_image: str
@@ -98,6 +99,7 @@ class ControllerOptions:
     deletion_defaults: DeletionDefaults = field(default_factory=DeletionDefaults)
     dead_node_timeout: float = 300.0
     redis_cleanup: bool = True
+    random_pod_delete: bool = False
     pods: PodOptions = field(default_factory=PodOptions)
 
 

@@ -29,7 +29,7 @@ def complete_ray_container(
     if not keep_command and "ray start" not in own:
         container["command"] = options.shell
         container["args"] = [" && ".join(part for part in (own, f"{_OPEN_FILES}; {start}") if part)]
-    container["env"] = ray_container_env(node, container.get("env") or [], start)
+    container["env"] = ray_container_env(node, options.every_pod.with_env(container.get("env") or []), start)
     _add_metrics_port(container)
     if options.inject_probes:
         for kind, probe in default_probes(node, params["dashboard-agent-listen-port"]).items():

@@ -29,6 +29,7 @@ from muster.ray.gang_membership import GangMembership
 from muster.ray.gang_update import desired_update, released
 from muster.ray.init_container import WAIT_RESOURCES
 from muster.ray.owner import owner_reference
+from muster.ray.pod_options import PodOptions
 from muster.ray.scheduling_request import Amounts, scheduling_request
 
 __all__ = [
@@ -45,6 +46,7 @@ __all__ = [
 
 Manifest = dict[str, Any]
 
+_DEFAULTS = PodOptions()
 WAIT_GCS_READY = {"resources": {"requests": WAIT_RESOURCES}}
 
 _NOT_COPIED = (labels.LAST_APPLIED, labels.COMPANIONS, labels.COMPANION_NODES)
@@ -76,20 +78,20 @@ class Gang:
 def gang_of(
     spec: RayClusterSpec,
     *,
-    init_container: bool = True,
+    options: PodOptions = _DEFAULTS,
     scheduler_name: str = labels.SCHEDULER_NAME,
     companions: Iterable[Mapping[str, Any]] = (),
 ) -> Gang:
     """The gang of a cluster with this spec; an empty one while the cluster is suspended.
 
-    `init_container` says whether workers get `wait-gcs-ready`, `scheduler_name` who places the gang. `companions` are
+    `options` say what the operator adds to the pods, `scheduler_name` who places the gang. `companions` are
     pod specs whose request is part of the resources, though they are no members. Raises QuantityError.
     """
     if spec.suspend:
         return Gang()
     members: dict[str, int] = {}
     resources: Amounts = Counter()
-    for role, pods, request in _roles(spec, init_container, scheduler_name):
+    for role, pods, request in _roles(spec, options, scheduler_name):
         members[role] = pods
         resources.update({name: amount * pods for name, amount in request.items()})
     for companion in companions:
@@ -105,12 +107,12 @@ def pod_group_name(owner: RayCluster | RayJob) -> str:
 
 
 def ray_cluster_pod_group(
-    cluster: RayCluster, *, init_container: bool = True, scheduler_name: str = labels.SCHEDULER_NAME
+    cluster: RayCluster, *, options: PodOptions = _DEFAULTS, scheduler_name: str = labels.SCHEDULER_NAME
 ) -> Manifest | None:
     """The PodGroup of a cluster that stands alone; None for one that a RayJob made. Raises QuantityError."""
     if _made_by_ray_job(cluster):
         return None
-    gang = gang_of(cluster.spec, init_container=init_container, scheduler_name=scheduler_name)
+    gang = gang_of(cluster.spec, options=options, scheduler_name=scheduler_name)
     return _pod_group(cluster, gang, companions=[])
 
 
@@ -119,7 +121,7 @@ def ray_job_pod_group(
     submitter: Mapping[str, Any] | None = None,
     *,
     cluster_spec: RayClusterSpec | None = None,
-    init_container: bool = True,
+    options: PodOptions = _DEFAULTS,
     scheduler_name: str = labels.SCHEDULER_NAME,
 ) -> Manifest:
     """The PodGroup of a RayJob.
@@ -133,7 +135,7 @@ def ray_job_pod_group(
         raise ValueError(f"RayJob {job.metadata.namespace}/{job.metadata.name} has no rayClusterSpec")
     comes = submitter is not None and job.spec.mode == SubmissionMode.K8S_JOB and not spec.suspend
     companions = [submitter] if submitter is not None and comes and _is_placed(submitter, scheduler_name) else []
-    gang = gang_of(spec, init_container=init_container, scheduler_name=scheduler_name, companions=companions)
+    gang = gang_of(spec, options=options, scheduler_name=scheduler_name, companions=companions)
     return _pod_group(job, gang, companions)
 
 
@@ -161,17 +163,19 @@ def _is_placed(pod_spec: Mapping[str, Any], scheduler_name: str) -> bool:
     return GangMembership("", scheduler_name=scheduler_name).places(pod_spec)
 
 
-def _roles(spec: RayClusterSpec, init_container: bool, scheduler_name: str) -> Iterable[tuple[str, int, Amounts]]:
+def _roles(spec: RayClusterSpec, options: PodOptions, scheduler_name: str) -> Iterable[tuple[str, int, Amounts]]:
     """Role, number of pods, request of one pod; roles without pods are left out."""
+    added = options.every_pod
     head = spec.head_group_spec.template.get("spec") or {}
     if _is_placed(head, scheduler_name):
-        yield labels.HEAD_GROUP, 1, scheduling_request(head, more_containers=_autoscaler(spec))
+        yield labels.HEAD_GROUP, 1, scheduling_request(head, more_containers=[*_autoscaler(spec), *added.head_sidecars])
     for group in spec.worker_groups:
         worker = group.template.get("spec") or {}
         pods = min(_least_pods(group) if spec.autoscaling else group.desired_pods, INT32_MAX)
         if pods > 0 and _is_placed(worker, scheduler_name):
-            added = [WAIT_GCS_READY] if init_container else []
-            yield group.group_name, pods, scheduling_request(worker, more_init_containers=added)
+            waits = [WAIT_GCS_READY] if options.inject_init_container else []
+            request = scheduling_request(worker, more_containers=added.worker_sidecars, more_init_containers=waits)
+            yield group.group_name, pods, request
 
 
 def _least_pods(group: WorkerGroupSpec) -> int:

@@ -40,6 +40,11 @@ def head_pod_prefix(cluster: str) -> str:
     return f"{cluster[:_MAX_POD_PREFIX]}-head-".lower()
 
 
+def fixed_head_pod(cluster: str) -> str:
+    """The name of the head pod where it has no suffix."""
+    return head_pod_prefix(cluster).removesuffix("-")
+
+
 def worker_pod_prefix(cluster: str, group: str) -> str:
     """The name of a worker pod up to its random suffix."""
     return f"{f'{cluster}-{group}'[:_MAX_POD_PREFIX]}-worker-".lower()

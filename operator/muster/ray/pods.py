@@ -21,6 +21,7 @@ from muster.ray.autoscaler import add_autoscaler, is_version_2, never_restarted
 from muster.ray.autoscaler_access import autoscaler_account
 from muster.ray.container import complete_ray_container
 from muster.ray.environment import head_address_env
+from muster.ray.every_pod import EveryPod
 from muster.ray.fault_tolerance import head_annotations
 from muster.ray.gang_membership import GangMembership
 from muster.ray.init_container import wait_gcs_ready
@@ -64,6 +65,7 @@ def head_pod(
     pod["metadata"]["annotations"].update(head_annotations(cluster))
     if cluster.spec.autoscaling:
         add_autoscaler(pod["spec"], cluster, autoscaler_account(cluster), options)
+    options.every_pod.add_sidecars(pod["spec"], is_head=True)
     return pod
 
 
@@ -80,6 +82,7 @@ def worker_pod(
     node = RayNode.worker(cluster, group, options.cluster_domain)
     pod = _ray_pod(cluster, node, name, gang, options)
     pod["metadata"]["labels"].update(place.labels())
+    options.every_pod.add_sidecars(pod["spec"], is_head=False)
     if options.inject_init_container:
         spec = pod["spec"]
         wait = wait_gcs_ready(node, spec["containers"][0], options)
@@ -98,7 +101,7 @@ def _ray_pod(
     pod: Manifest = {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": _metadata(cluster, node, name),
+        "metadata": _metadata(cluster, node, name, options.every_pod),
         "spec": _spec(cluster, node, options),
     }
     if gang is not None:
@@ -106,9 +109,9 @@ def _ray_pod(
     return pod
 
 
-def _metadata(cluster: RayCluster, node: RayNode, name: str) -> dict[str, Any]:
+def _metadata(cluster: RayCluster, node: RayNode, name: str, every_pod: EveryPod) -> dict[str, Any]:
     template: Mapping[str, Any] = node.template.get("metadata") or {}
-    annotations = dict(template.get("annotations") or {})
+    annotations = {**dict(every_pod.annotations), **(template.get("annotations") or {})}
     overwrite = cluster.metadata.annotations.get(labels.OVERWRITE_CONTAINER_COMMAND)
     if overwrite is not None:
         annotations[labels.OVERWRITE_CONTAINER_COMMAND] = overwrite
@@ -116,7 +119,7 @@ def _metadata(cluster: RayCluster, node: RayNode, name: str) -> dict[str, Any]:
     return {
         "name": name,
         "namespace": cluster.metadata.namespace,
-        "labels": _labels(cluster.metadata.name, node, template.get("labels") or {}),
+        "labels": {**dict(every_pod.labels), **_labels(cluster.metadata.name, node, template.get("labels") or {})},
         "annotations": annotations,
         "ownerReferences": [owner_reference(cluster)],
     }

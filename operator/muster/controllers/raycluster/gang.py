@@ -16,9 +16,7 @@ def has_own_pod_group(cluster: RayCluster) -> bool:
 async def ensure_gang(context: Context, cluster: RayCluster) -> None:
     """Create or resize the PodGroup of a cluster of its own; none for a cluster of which we place no pod."""
     options = context.options
-    manifest = ray_cluster_pod_group(
-        cluster, init_container=options.pods.inject_init_container, scheduler_name=options.scheduler_name
-    )
+    manifest = ray_cluster_pod_group(cluster, options=options.pods, scheduler_name=options.scheduler_name)
     if manifest is None:
         return
     if manifest["spec"]["minMember"] == 0:

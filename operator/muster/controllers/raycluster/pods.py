@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any
 
 from muster.api.raycluster import RayCluster, WorkerGroupSpec
-from muster.controllers.children import controlled_by
+from muster.controllers.children import NotOurs, controlled_by
 from muster.controllers.context import Context
 from muster.controllers.raycluster.lost import plan_lost
 from muster.controllers.raycluster.memory import ClusterMemory
@@ -29,6 +29,7 @@ from muster.controllers.raycluster.plan import (
 )
 from muster.kube.errors import AlreadyExists, ApiError, Conflict
 from muster.kube.objects import Pod
+from muster.kube.resource import PODS
 from muster.quantities import QuantityError
 from muster.ray import labels, names
 from muster.ray.cluster_conditions import PROVISIONED, ReplicaFailure
@@ -127,7 +128,7 @@ class ClusterPods:
             group,
             pods,
             self._context.clock.now(),
-            autoscaling=self._cluster.spec.autoscaling,
+            autoscaling=self._cluster.spec.autoscaling and not self._context.options.random_pod_delete,
             named=self._named,
             replace_at=self._memory.pacing.replace_at(group.group_name),
             template=template_hash(RayNode.worker(self._cluster, group, self._context.options.pods.cluster_domain)),
@@ -144,8 +145,10 @@ class ClusterPods:
         await self._delete(plan.delete)
 
     def _head_pod(self, creation: Creation) -> Manifest:
-        prefix = names.head_pod_prefix(self._cluster.metadata.name)
-        name = self._memory.names.name(prefix, HEAD_GROUP, creation.replica)
+        cluster = self._cluster.metadata.name
+        name = names.fixed_head_pod(cluster)
+        if not self._context.options.pods.fixed_head_name:
+            name = self._memory.names.name(names.head_pod_prefix(cluster), HEAD_GROUP, creation.replica)
         manifest = head_pod(self._cluster, name, self._gang, self._context.options.pods)
         return self._of_this_generation(manifest, is_head=True)
 
@@ -212,12 +215,14 @@ class ClusterPods:
         name = manifest["metadata"]["name"]
         try:
             await self._context.pods.create(manifest)
-        except AlreadyExists:
+        except AlreadyExists as refusal:
             found = await self._context.pods.read(manifest["metadata"]["namespace"], name)
             ours = found is not None and controlled_by(found.metadata, self._cluster.metadata.uid)
             if found is None or not ours or is_terminating(found):
                 self._memory.names.discard(name)
-                raise
+                if found is None or ours:
+                    raise
+                raise AlreadyExists(refusal.status, refusal.reason, str(NotOurs(PODS, found.metadata))) from refusal
         self._memory.names.discard(name)
 
     def _tell_why_ungated(self, manifest: Manifest, role: str) -> None:

@@ -12,7 +12,8 @@ from muster.ray.services import head_service, headless_worker_service
 
 async def ensure_services(context: Context, cluster: RayCluster) -> None:
     """Create the head service, and the one for multi-host workers where there are any. Raises NotOurs."""
-    await ensure(context, cluster, context.services, head_service(cluster))
+    with_ip = context.options.pods.head_cluster_ip
+    await ensure(context, cluster, context.services, head_service(cluster, with_cluster_ip=with_ip))
     for_hosts = headless_worker_service(cluster)
     if for_hosts is not None:
         await ensure(context, cluster, context.services, for_hosts)

@@ -23,7 +23,7 @@ async def keep_gang(look: Look, cluster: RayCluster | None = None, *, submitter_
         look.job,
         _submitter(look) if submitter_to_come else None,
         cluster_spec=cluster.spec if cluster is not None else None,
-        init_container=look.context.options.pods.inject_init_container,
+        options=look.context.options.pods,
         scheduler_name=look.context.options.scheduler_name,
     )
     await ensure_pod_group(look.context, look.job, manifest)

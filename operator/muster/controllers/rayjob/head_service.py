@@ -9,7 +9,7 @@ from muster.ray.services import ray_job_head_service
 
 async def ensure_head_service(look: Look, cluster: RayCluster) -> None:
     """Create the service, or point it to the present cluster (a retry has a new one). Raises NotOurs."""
-    manifest = ray_job_head_service(look.job, cluster)
+    manifest = ray_job_head_service(look.job, cluster, with_cluster_ip=look.context.options.pods.head_cluster_ip)
     found, created = await look.context.services.ensure(manifest, look.job.metadata.uid)
     if created:
         look.say("Normal", "CreatedService", f"Created service {found.key}", "Create", change=found.metadata.uid)
