@@ -8,7 +8,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from kubernetes import config, dynamic
-from kubernetes.dynamic.exceptions import ConflictError, NotFoundError, UnprocessibleEntityError
+from kubernetes.dynamic.exceptions import (
+    ConflictError,
+    DynamicApiError,
+    NotFoundError,
+    UnprocessibleEntityError,
+)
 
 T = TypeVar("T")
 Manifest = dict[str, Any]
@@ -79,6 +84,16 @@ class Api:
                 return ""
             raise
         return str(answer)
+
+    def dashboard(self, method: str, head: Manifest, path: str, body: Manifest | None = None) -> tuple[int, str]:
+        """Asks Ray's dashboard in a head pod, through the API server; its status code and what it says."""
+        meta = head["metadata"]
+        place = f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}:8265/proxy{path}"
+        try:
+            answer = self._client.request(method, place, body=body, serialize=False)
+        except DynamicApiError as error:
+            return int(error.status), str(error.body)
+        return int(answer.status), answer.data.decode()
 
     def watch(self, kind: str, namespace: str | None, resource_version: str | None, watcher: Any) -> Iterable[Any]:
         """Events of a kind from a version on, until `watcher` is stopped or the server ends the watch."""

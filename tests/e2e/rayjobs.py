@@ -37,6 +37,16 @@ def gang_pods(api: Api, name: str, namespace: str) -> list[Manifest]:
     return [pod for pod in api.list("Pod", namespace) if group_of(pod) == f"ray-{name}-pg"]
 
 
+def head_pod(api: Api, name: str, namespace: str) -> Manifest | None:
+    """The head of a RayJob's cluster, if there is one that is not on its way out."""
+    heads = [
+        pod
+        for pod in gang_pods(api, name, namespace)
+        if pod["metadata"]["labels"].get("ray.io/node-type") == "head" and not pod["metadata"].get("deletionTimestamp")
+    ]
+    return heads[0] if heads else None
+
+
 def submitter_pods(api: Api, name: str, namespace: str) -> list[Manifest]:
     """The pods of the submitter Job, which has the RayJob's name."""
     return api.list("Pod", namespace, label_selector=f"batch.kubernetes.io/job-name={name}")
