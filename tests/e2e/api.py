@@ -108,6 +108,7 @@ API_VERSIONS = {
     "Pod": "v1",
     "Node": "v1",
     "Service": "v1",
+    "Secret": "v1",
     "ConfigMap": "v1",
     "Namespace": "v1",
     "Event": "events.k8s.io/v1",

@@ -20,15 +20,17 @@ class Target:
     kubectl: Path
     ray_image: str
     muster_image: str
+    redis_image: str
 
     @classmethod
     def of(cls, texts: Mapping[str, str]) -> Target:
         """The target whose fields are these, as another process was told them."""
-        return cls(Path(texts["kubeconfig"]), Path(texts["kubectl"]), texts["ray_image"], texts["muster_image"])
+        images = (texts["ray_image"], texts["muster_image"], texts["redis_image"])
+        return cls(Path(texts["kubeconfig"]), Path(texts["kubectl"]), *images)
 
 
 def current() -> Target:
-    """The cluster that KUBECONFIG names. MUSTER_IMAGE and RAY_IMAGE say what its nodes can pull.
+    """The cluster that KUBECONFIG names. MUSTER_IMAGE, RAY_IMAGE and REDIS_IMAGE say what its nodes can pull.
 
     Raises LookupError naming the variable that is missing.
     """
@@ -40,6 +42,7 @@ def current() -> Target:
         kubectl=Path(os.environ.get("KUBECTL", "kubectl")),
         ray_image=os.environ.get("RAY_IMAGE", "rayproject/ray:2.60.0"),
         muster_image=os.environ["MUSTER_IMAGE"],
+        redis_image=os.environ.get("REDIS_IMAGE", "redis:7.4-bookworm"),
     )
 
 
@@ -55,7 +58,8 @@ def kind(steps: Steps, *, name: str, keep: bool = False) -> Iterator[Target]:
         cluster.start(reuse=keep)
         image = build_muster_image(cluster)
         cluster.load_image(image)
-        yield Target(cluster.kubeconfig, go_binaries(["kubectl"])["kubectl"], cluster.ray_image, image)
+        kubectl = go_binaries(["kubectl"])["kubectl"]
+        yield Target(cluster.kubeconfig, kubectl, cluster.ray_image, image, cluster.redis_image)
     finally:
         if not keep:
             cluster.stop()

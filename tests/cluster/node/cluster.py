@@ -94,6 +94,11 @@ class NodeCluster:
         return self.supply.ray_image
 
     @property
+    def redis_image(self) -> str:
+        """The name of an image with `redis-server`, which the workers have or can pull."""
+        return self.supply.redis_image
+
+    @property
     def base_image(self) -> str:
         """The name of the image that Muster's own is built on."""
         return self.supply.base_image

@@ -1,6 +1,7 @@
 """Ray's image where rayproject/ray is out of reach: Debian's Python with Ray from PyPI in a virtual environment.
 
-It holds what KubeRay's pods expect of a Ray image: `ray` in the PATH of login and other shells, wget for the probes.
+It holds what KubeRay's pods expect of a Ray image: `ray` in the PATH of login and other shells, wget for the probes;
+and a Redis server, which is small and spares the tests an image more.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ TAG = f"localhost/ray:{versions.RAY}"
 PUBLIC_TAG = f"rayproject/ray:{versions.RAY}-py311"
 
 _RECIPE = "1"
-_PACKAGES = ("python3", "python3-venv", "wget", "curl", "ca-certificates", "procps")
+_PACKAGES = ("python3", "python3-venv", "wget", "curl", "ca-certificates", "procps", "redis-server")
 _REQUIREMENT = f"ray[default]=={versions.RAY}"
 
 

@@ -17,6 +17,9 @@ from tests.cluster.progress import Steps
 _PROGRAMS = (*node_image.ALL_PROGRAMS, "kind")
 
 
+PUBLIC_REDIS = "redis:7.4-bookworm"
+
+
 class Supply(Protocol):
     """An engine and the names of the images for it.
 
@@ -27,6 +30,7 @@ class Supply(Protocol):
     node_image: str | None
     ray_image: str
     base_image: str
+    redis_image: str
     ray_archive: Path | None
 
     def engine_in_use(self) -> bool:
@@ -54,6 +58,7 @@ class PublicSupply:
     node_image: str | None = None
     ray_image = ray_image.PUBLIC_TAG
     base_image = base_image.PUBLIC_TAG
+    redis_image = PUBLIC_REDIS
     ray_archive: Path | None = None
 
     def __init__(self, steps: Steps) -> None:
@@ -87,6 +92,7 @@ class BuiltSupply:
     """An engine of our own and images made from Go modules, Debian packages and Python packages."""
 
     node_image: str | None = node_image.TAG
+    redis_image = ray_image.TAG
     ray_image = ray_image.TAG
     base_image = base_image.TAG
 
