@@ -57,6 +57,12 @@ def test_a_gang_that_waits_for_room(ask: Any) -> None:
     assert [each["name"] for each in answer["queues"]] == ["default", "root"]
 
 
+def test_who_lacks_pods_is_told_where_to_look(ask: Any) -> None:
+    answer = ask("podgroup/g", node("n1"), pod_group("g", 3))
+    assert answer["reason"]["advice"] == "wait"
+    assert "see the events of who makes them" in as_text(answer)
+
+
 def test_the_text_says_it_all_in_words(ask: Any) -> None:
     objects = [node("n1"), node("n2"), pod_group("r"), pod("r", "r", 3, node="n1"), gang("g", 2, cpu=4)]
     text = as_text(ask("podgroup/g", *objects))

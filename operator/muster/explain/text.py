@@ -9,8 +9,9 @@ _ADVICE: Final = {
     "wait": "wait: it goes on by itself",
     "change": "change the request, or make what it names: it will not go on by itself",
     "ask": "ask the administrator, or who else keeps it",
-    "pods": "it goes on when its pods are made: if they are not, see the events of who makes them, or change minMember",
 }
+_PODS: Final = "wait until its pods are made: if they are not, see the events of who makes them, or change minMember"
+_ADVICE_ON: Final = {"NotEnoughPods": _PODS, "NotEnoughPodsOfRole": _PODS}
 
 
 def as_text(answer: Mapping[str, Any]) -> str:
@@ -91,7 +92,8 @@ def _details(reason: Mapping[str, Any] | None, answer: Mapping[str, Any]) -> Ite
         yield "looked at again when " + ", or when ".join(reason["wakes"])
     if "suggestion" in reason:
         yield f"what would help: {reason['suggestion']['text']}"
-    yield f"advice: {_ADVICE.get(reason.get('advice', ''), reason.get('advice', ''))} ({reason['code']})"
+    said = reason.get("advice", "")
+    yield f"advice: {_ADVICE_ON.get(reason['code']) or _ADVICE.get(said, said)} ({reason['code']})"
 
 
 def _numbers(reason: Mapping[str, Any]) -> Iterator[str]:

@@ -124,7 +124,6 @@ class Advice(Enum):
     WAIT = "wait"
     CHANGE = "change"
     ASK = "ask"
-    PODS = "pods"
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,8 +235,6 @@ _ADVICE = {
 _ADVICE_ON = {
     Code.POD_GROUP_MISSING: Advice.CHANGE,
     Code.VOLUME_NOT_READY: Advice.CHANGE,
-    Code.NOT_ENOUGH_PODS: Advice.PODS,
-    Code.NOT_ENOUGH_PODS_OF_ROLE: Advice.PODS,
 }
 
 
