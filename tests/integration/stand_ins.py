@@ -43,6 +43,10 @@ class StandIns:
         """The UIDs of all objects that ever were, as far as one has heard of them."""
         return {resource: self._there.ever[resource] for resource in _CHILDREN}
 
+    def there(self, resource: Resource) -> list[Object]:
+        """The objects of a kind, a moment old at the most."""
+        return list(self._there.all(resource))
+
     @asynccontextmanager
     async def at_work(self) -> AsyncIterator[StandIns]:
         """Work for the length of the block."""

@@ -185,6 +185,14 @@ def test_with_the_autoscaler_head_and_least_workers_are_ready_enough(workers: li
     assert status_of(cluster, *pods).get("state", "") == ""
 
 
+def test_with_the_autoscaler_a_worker_beyond_the_least_that_can_not_be_made_keeps_nothing_from_being_ready() -> None:
+    failure = ReplicaFailure("FailedCreateWorkerPod", "exceeded quota")
+    cluster = ray_cluster(workers=[worker_group(replicas=3, minReplicas=0)], enableInTreeAutoscaling=True)
+    status = status_of(cluster, head(), failure=failure)
+    assert status["state"] == "ready"
+    assert status["reason"] == "exceeded quota"
+
+
 def of_group(worker: objects.Pod) -> dict[str, str]:
     return {**worker.metadata.labels, "ray.io/group": "small"}
 

@@ -47,7 +47,8 @@ def cluster_status(
     """
     old: Status = cluster.status.dump() if cluster.status else {}
     census = _Census.of(cluster, pods)
-    complete = failure is None and census.serves
+    # With the autoscaler it may be a worker beyond the least that can't be made.
+    complete = census.serves and (failure is None or cluster.spec.autoscaling)
     new: Status = {
         **{key: value for key, value in old.items() if key not in ("reason", "lastUpdateTime")},
         **census.counts(cluster),

@@ -26,7 +26,8 @@ from muster.controllers.raycluster.gang import ensure_gang, has_own_pod_group
 from muster.controllers.raycluster.ingress import ensure_ingress
 from muster.controllers.raycluster.memory import ClusterMemory
 from muster.controllers.raycluster.place import keeps_place_until, not_stuck
-from muster.controllers.raycluster.pods import ClusterPods
+from muster.controllers.raycluster.quota import pods_within_quota
+from muster.controllers.raycluster.quota_turns import QuotaTurns
 from muster.controllers.raycluster.redis_cleanup import hold_finalizer, let_go
 from muster.controllers.raycluster.services import ensure_services
 from muster.controllers.raycluster.status import report, report_refusal
@@ -52,6 +53,7 @@ class RayClusterReconciler:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._memories: dict[str, ClusterMemory] = {}
+        self._quota_turns = QuotaTurns(context.clock, context.random)
 
     async def reconcile(self, key: str) -> Requeue | None:
         """Look at the cluster "namespace/name"."""
@@ -59,11 +61,13 @@ class RayClusterReconciler:
         raw = await read(self._context, RAYCLUSTERS, key)
         if raw is None:
             self._memories.pop(key, None)
+            self._quota_turns.forget(key)
             return None
         if managed_elsewhere(raw):
             return None
         # Pods and services of a cluster that is being deleted are the garbage collector's; its Redis is ours.
         if being_deleted(raw):
+            self._quota_turns.forget(key)
             return await let_go(self._context, raw)
         cluster = understand(self._context, RayCluster, raw)
         return None if cluster is None else await self._reconcile(key, raw, cluster)
@@ -76,6 +80,7 @@ class RayClusterReconciler:
             return None
         where = suspension(cluster, self._present(cluster))
         if where is not Suspension.NONE:
+            self._quota_turns.forget(key)
             await self._suspend(raw, cluster, where)
             return self._when_one_is_stuck(cluster)
         return await self._bring_about(key, raw, cluster)
@@ -130,7 +135,8 @@ class RayClusterReconciler:
         if under_way is not None:
             return await self._wait_for_upgrade(raw, cluster, under_way)
         gang = membership(self._context, cluster)
-        outcome = await ClusterPods(self._context, cluster, self._memory(key, cluster), gang).bring_about()
+        memory = self._memory(key, cluster)
+        outcome = await pods_within_quota(self._context, cluster, memory, gang, self._quota_turns)
         await report(self._context, raw, cluster, outcome.failure)
         without_ingress = await ensure_ingress(self._context, cluster)
         if without_ingress is not None:
