@@ -296,6 +296,15 @@ def test_an_extra_member_of_a_running_gang_waits_for_its_queue_and_says_so(name:
     assert cluster.phase("g") is Phase.RUNNING
 
 
+def test_an_extra_member_that_finds_no_node_does_not_make_the_gang_look_unplaced() -> None:
+    cluster = Cluster.of(nodes("n", 1, cpu=2), pod_group("g", 1), pods("g", 4))
+    assert len(cluster.cycle().bindings) == 2
+    reason = cluster.cache.jobs["default/g"].reason
+    assert reason is not None
+    assert (reason.code, reason.have, reason.need) == (Code.NOT_ENOUGH_NODES, 2, 4)
+    assert describe(reason).startswith("2 of 4 members have a place; ")
+
+
 def test_an_extra_member_that_waits_for_a_leaving_pod_says_so() -> None:
     leaving = pod("old", node="n-0", cpu=3, status=TaskStatus.RELEASING)
     cluster = Cluster.of(nodes("n", 1), leaving, pod_group("g", 1), pods("g", 2))

@@ -59,9 +59,19 @@ def _for_the_gang(session: Session, job: JobInfo, attempt: Attempt, objection: R
 
 
 def _no_room(session: Session, job: JobInfo, attempt: Attempt, task: TaskInfo) -> Reason:
+    have, need = _counts(job, attempt)
     survey = session.survey_nodes(task.shape)
-    have = max(0, job.min_member - attempt.need) + attempt.placed
-    return replace(survey, have=have if job.min_member else None, need=job.min_member or None, member=task.spec.name)
+    return replace(survey, have=have, need=need, member=task.spec.name)
+
+
+def _counts(job: JobInfo, attempt: Attempt) -> tuple[int | None, int | None]:
+    """Members that have a place, and how many are to have one: of a gang that has its minimum all that there are."""
+    if job.is_ready() and job.ready:
+        waiting = sum(task.schedulable for task in _waiting(job))
+        return job.ready + attempt.placed, job.ready + waiting
+    if not job.min_member:
+        return None, None
+    return max(0, job.min_member - attempt.need) + attempt.placed, job.min_member
 
 
 def survey_nodes(session: Session, shape: Shape) -> Reason:
