@@ -136,6 +136,7 @@ def test_the_reason_is_an_annotation_for_machines() -> None:
         "limit": "4",
         "queue": "q",
         "nodes": {"x": 2},
+        "wakes": ["the queue frees quota or changes"],
         "advice": "wait",
     }
     again = msgspec.structs.replace(
