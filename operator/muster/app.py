@@ -25,6 +25,7 @@ from muster.controllers.batch_scheduler import BatchScheduler
 from muster.controllers.context import MADE_BY_US
 from muster.controllers.controllers import ControllerInformers, ControllerOptions, Controllers, ObservedRayCluster
 from muster.controllers.deletion_defaults import DeletionDefaults
+from muster.controllers.figures import ControllerFigures
 from muster.engine.clock import SystemClock
 from muster.engine.configuration_source import ConfigurationSource, FileConfiguration, FixedConfiguration
 from muster.engine.device_mirror import DeviceInformers
@@ -68,6 +69,7 @@ from muster.kube.resource import (
     Resource,
 )
 from muster.kube.storage_objects import CSINode, Namespace, PersistentVolume, PersistentVolumeClaim, StorageClass
+from muster.metrics import metrics_text, serve_metrics
 from muster.ray import labels
 from muster.ray.pod_options import PodOptions
 from muster.scheduler.conf import ConfigurationError
@@ -117,6 +119,7 @@ class Options:
     batch_scheduler: BatchScheduler = BatchScheduler.MUSTER
     delete_finished_jobs: bool = False
     finished_cluster_ttl: float | None = None
+    metrics_port: int = 8080
     redis_cleanup: bool = True
     dead_node_timeout: float = 300.0
     watch_namespaces: tuple[str, ...] = ()
@@ -155,7 +158,8 @@ async def _work(options: Options) -> None:
     connection = load_connection(options.kubeconfig)
     async with ApiClient(connection, user_agent=f"muster/{__version__}") as client:
         operator = Operator(options, connection, client)
-        async with serve_health(options.health_port, operator.is_ready):
+        text = metrics_text(operator.figures)
+        async with serve_health(options.health_port, operator.is_ready), serve_metrics(options.metrics_port, text):
             await operator.run()
 
 
@@ -177,6 +181,11 @@ class Operator:
         self._recorder = EventRecorder(client, "muster")
         self._informers: list[Informer[Any]] = []
         self._leads = False
+        self._working: Controllers | None = None
+
+    def figures(self) -> ControllerFigures | None:
+        """What can be counted of the controllers; None while they don't work here."""
+        return self._working.figures() if self._leads and self._working is not None else None
 
     def is_ready(self) -> bool:
         """Whether it works, or stands by for a Lease: a stand-by is ready too, else no roll-out would end."""
@@ -311,7 +320,8 @@ class Operator:
         if image is None:
             raise ConnectionConfigError("outside a pod, --submitter-image has to name Muster's image")
         options = controller_options(self._options, image)
-        return Controllers(self._client, informers, self._recorder, options, connection=self._connection)
+        self._working = Controllers(self._client, informers, self._recorder, options, connection=self._connection)
+        return self._working
 
     def _admission(self) -> Admission:
         options = AdmissionOptions(

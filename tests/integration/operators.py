@@ -87,7 +87,7 @@ class Operator:
             nodes=Informer(client, NODES, Node),
         )
         recorder = EventRecorder(client, "muster")
-        controllers = Controllers(
+        self.controllers = Controllers(
             client,
             informers,
             recorder,
@@ -97,7 +97,7 @@ class Operator:
             clock=self._clock,
         )
         parts: list[Informer[Any]] = [getattr(informers, field.name) for field in fields(informers)]
-        work = [*(part.run() for part in parts), recorder.run(), controllers.run()]
+        work = [*(part.run() for part in parts), recorder.run(), self.controllers.run()]
         self._tasks = [asyncio.create_task(part) for part in work]
 
     async def kill(self) -> None:

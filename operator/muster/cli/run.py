@@ -176,6 +176,7 @@ def run(
             "also tells the API server what to trust; without it Muster does both."
         ),
     ] = None,
+    metrics_port: Annotated[int, typer.Option(help="Port of /metrics, for Prometheus; 0 for none.")] = 8080,
     gang_repair_timeout: Annotated[
         float,
         typer.Option(
@@ -242,6 +243,7 @@ def run(
         pod_name=pod_name,
         leader_election=leader_election,
         health_port=health_port,
+        metrics_port=metrics_port,
         gang_repair_timeout=gang_repair_timeout,
         admission_timeout=admission_timeout,
         starvation_timeout=starvation_timeout,

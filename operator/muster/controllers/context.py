@@ -16,6 +16,7 @@ from muster.controllers.dashboard import DashboardResolver
 from muster.controllers.dead_nodes import NODE_INDEX, DeadNodes, node_of
 from muster.controllers.deletion_defaults import DeletionDefaults
 from muster.controllers.interests import Interests
+from muster.controllers.job_figures import KnownJobs
 from muster.controllers.template_judge import TemplateJudge
 from muster.controllers.tokens import Tokens
 from muster.kube.access_objects import Role, RoleBinding, ServiceAccount
@@ -122,6 +123,7 @@ class Context:
         self.dashboards = dashboards
         self.clock = clock or SystemClock()
         self.random = random or Random()
+        self.known_jobs = KnownJobs()
         self.templates = TemplateJudge(client, self.clock)
         self.tokens = Tokens(client, self.clock)
         self.job_interests = Interests()

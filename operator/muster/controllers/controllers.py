@@ -11,6 +11,7 @@ from muster.controllers.clock import Clock
 from muster.controllers.context import Context, ControllerInformers, ControllerOptions, ObservedRayCluster
 from muster.controllers.custom_resources import CustomResourceWatch, Enqueue
 from muster.controllers.dashboard import DashboardResolver, PodDashboards
+from muster.controllers.figures import ControllerFigures
 from muster.controllers.queue import QueueReconciler
 from muster.controllers.raycluster import RayClusterReconciler
 from muster.controllers.rayjob import RayJobReconciler
@@ -68,6 +69,10 @@ class Controllers:
         enqueue: Mapping[Resource, Enqueue] = {RAYJOBS: self.ray_jobs.add, RAYCLUSTERS: self.ray_clusters.add}
         self._custom_resources = CustomResourceWatch(connection, enqueue, options.namespaces)
         self._wiring = Wiring(self._context, self.ray_jobs, self.ray_clusters, self.queues, options.namespaces)
+
+    def figures(self) -> ControllerFigures:
+        """What can be counted at the moment."""
+        return ControllerFigures.of(self._context, self._runners)
 
     async def run(self) -> None:
         """Reconcile until cancelled; starts once the informers have synced (TimeoutError when they do not).

@@ -13,6 +13,7 @@ import logging
 from dataclasses import dataclass
 from typing import Protocol
 
+from muster.controllers.clock import Clock, SystemClock
 from muster.controllers.workqueue import QueueClosed, WorkQueue
 from muster.kube.errors import ApiError, Conflict
 
@@ -37,8 +38,21 @@ class Reconciler(Protocol):
 class Runner:
     """Works off one queue with one reconciler."""
 
-    def __init__(self, name: str, reconciler: Reconciler, queue: WorkQueue, *, concurrency: int = 10) -> None:
-        self._name = name
+    def __init__(
+        self,
+        name: str,
+        reconciler: Reconciler,
+        queue: WorkQueue,
+        *,
+        concurrency: int = 10,
+        clock: Clock | None = None,
+    ) -> None:
+        self._clock = clock or SystemClock()
+        self.name = name
+        self.looks = 0
+        self.failures = 0
+        self.seconds = 0.0
+        """How long all looks took together, by the clock."""
         self._reconciler = reconciler
         self.queue = queue
         self._slots = asyncio.Semaphore(concurrency)
@@ -52,26 +66,30 @@ class Runner:
                     key = await self.queue.get()
                 except QueueClosed:
                     return
-                tasks.create_task(self._work(key), name=f"{self._name} {key}")
+                tasks.create_task(self._work(key), name=f"{self.name} {key}")
 
     async def _work(self, key: str) -> None:
+        began = self._clock.monotonic()
         try:
             requeue = await self._reconciler.reconcile(key)
         except Exception as error:
+            self.failures += 1
             self._report(key, error, self.queue.failed(key))
         else:
             self.queue.succeeded(key)
             if requeue is not None:
                 self.queue.add_after(key, requeue.after)
         finally:
+            self.looks += 1
+            self.seconds += self._clock.monotonic() - began
             self.queue.done(key)
             self._slots.release()
 
     def _report(self, key: str, error: Exception, delay: float) -> None:
         if isinstance(error, Conflict):
             # Somebody else wrote in between: normal, the next look starts from what they wrote.
-            logger.debug("%s %s: %s; again in %.1fs", self._name, key, error, delay)
+            logger.debug("%s %s: %s; again in %.1fs", self.name, key, error, delay)
         elif isinstance(error, ApiError):
-            logger.warning("%s %s: %s; again in %.1fs", self._name, key, error, delay)
+            logger.warning("%s %s: %s; again in %.1fs", self.name, key, error, delay)
         else:
-            logger.error("%s %s: again in %.1fs", self._name, key, delay, exc_info=error)
+            logger.error("%s %s: again in %.1fs", self.name, key, delay, exc_info=error)

@@ -18,6 +18,7 @@ async def fail(look: Look, reason: str, message: str, *, final: bool = False, **
     failed = (look.status.failed or 0) + 1
     again = failed <= _backoff_limit(look) and reason not in NOT_RETRIED and not final
     state = JobDeploymentStatus.RETRYING if again else JobDeploymentStatus.FAILED
+    began = look.attempt_started
     await look.write(
         **changes,
         job_deployment_status=state.value,
@@ -26,6 +27,7 @@ async def fail(look: Look, reason: str, message: str, *, final: bool = False, **
         failed=failed,
         end_time=look.stamp(),
     )
+    look.count_attempt(state.value, failed - 1, began)
     look.say("Warning", str(reason), f"Attempt {failed} failed: {message}", "Retry" if again else "Fail")
 
 
@@ -46,5 +48,7 @@ async def complete(look: Look, **changes: Any) -> None:
     if look.ray_status is JobStatus.SUCCEEDED or changes.get("job_status") == JobStatus.SUCCEEDED:
         succeeded += 1
     state = JobDeploymentStatus.COMPLETE.value
+    began = look.attempt_started
     reason = changes.pop("reason", None)  # what was told of troubles on the way is over
     await look.write(**changes, reason=reason, job_deployment_status=state, succeeded=succeeded, end_time=look.stamp())
+    look.count_attempt(state, look.status.failed or 0, began)

@@ -10,6 +10,7 @@ from muster.api.rayjob import JobDeploymentStatus, JobStatus, RayJob, RayJobStat
 from muster.controllers.clock import seconds_of, timestamp
 from muster.controllers.context import Context
 from muster.controllers.excerpt import excerpt
+from muster.controllers.job_figures import JobFigures
 from muster.controllers.primary import Raw, write_status
 from muster.kube.errors import ApiError
 from muster.kube.events import EventType
@@ -85,6 +86,16 @@ class Look:
     def _take(self, raw: Raw) -> None:
         if raw is not self.raw:
             self.raw, self.job = raw, RayJob.parse(raw)
+            self.figures()
+
+    def figures(self) -> JobFigures:
+        """What is counted of the job, with its state as it is now."""
+        meta = self.job.metadata
+        return self.context.known_jobs.seen(str(meta.namespace), meta.name, str(meta.uid), self.state)
+
+    def count_attempt(self, ended: str, retries: int, began: float) -> None:
+        """Note how long the attempt took that has ended now; `began` is Unix seconds."""
+        self.figures().attempts[ended, retries] = max(0.0, self.now - began)
 
     def say(
         self,

@@ -58,11 +58,16 @@ class RayJobReconciler:
         self._context.job_interests.clear(key)
         raw = await read(self._context, RAYJOBS, key)
         if raw is None or managed_elsewhere(raw):
+            self._context.known_jobs.gone(key)
             return None
         job = understand(self._context, RayJob, raw)
         if being_deleted(raw):
             return await let_go(self._context, raw, job)
-        return None if job is None else await self._go_on(Look(self._context, raw, job))
+        if job is None:
+            return None
+        look = Look(self._context, raw, job)
+        look.figures()
+        return await self._go_on(look)
 
     async def _go_on(self, look: Look) -> Requeue | None:
         for _ in range(_MOST_STEPS):
