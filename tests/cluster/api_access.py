@@ -46,6 +46,10 @@ class ApiAccess:
         except httpx.TransportError:
             return 0
 
+    def text(self, path: str) -> str:
+        """Return what stands at the path, as it is; httpx's error for any answer but a good one."""
+        return self._client.get(path).raise_for_status().text
+
     def get(self, path: str) -> dict[str, Any]:
         """Return the object at the path; RuntimeError with the server's words for any other answer."""
         return _body(self._client.get(path))
