@@ -10,6 +10,7 @@ import pytest
 from muster.controllers.clock import timestamp
 from muster.kube.config import Connection
 from muster.kube.resource import JOBS, PODGROUPS, PODS, RAYCLUSTERS, RAYJOBS, SERVICES
+from tests.integration.fault_proxy import Answer, FaultProxy, matching
 from tests.integration.observed import Observed
 from tests.integration.operators import Operator, eventually
 from tests.integration.ray_dashboard import RayDashboards
@@ -231,3 +232,30 @@ async def test_a_job_of_another_cluster_that_the_status_is_made_to_name_is_not_s
 
     await eventually(is_gone, "the RayJob is gone")
     assert dashboards.stops == []
+
+
+@pytest.mark.parametrize(
+    ("method", "what", "reason", "spec"),
+    [
+        ("POST", "rayclusters$", "FailedToCreateRayCluster", {}),
+        ("POST", "jobs$", "FailedToCreateRayJobSubmitter", {}),
+        ("DELETE", "rayclusters/", "FailedToDeleteRayCluster", {"shutdownAfterJobFinishes": True}),
+    ],
+)
+async def test_a_refused_write_is_told_in_kuberays_word_and_tried_again(
+    proxy: FaultProxy,
+    seen: Observed,
+    dashboards: RayDashboards,
+    stand_ins: StandIns,
+    method: str,
+    what: str,
+    reason: str,
+    spec: dict[str, Any],
+) -> None:
+    proxy.inject(Answer(500, "InternalError"), when=matching(method, f"/{what}"), times=1)
+    async with Operator(proxy.connection(), seen.namespace, dashboards):
+        await seen.api.create(RAYJOBS, seen.namespace, ray_job("demo", **spec))
+        await seen.event(reason)
+        await seen.job_state("demo", "Complete")
+        if spec:
+            await seen.gone(RAYCLUSTERS)

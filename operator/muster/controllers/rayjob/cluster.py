@@ -111,7 +111,8 @@ async def ensure(look: Look) -> ObservedRayCluster:
     name = str(look.status.ray_cluster_name)
     wanted = manifest(look, name)
     wanted["metadata"]["annotations"][labels.SPEC_HASH] = _made_from(look)
-    found, created = await look.context.ray_clusters.ensure(wanted, look.job.metadata.uid)
+    with look.telling("FailedToCreateRayCluster", f"create RayCluster {look.job.metadata.namespace}/{name}", "Create"):
+        found, created = await look.context.ray_clusters.ensure(wanted, look.job.metadata.uid)
     if created:
         look.say("Normal", "CreatedRayCluster", f"Created RayCluster {found.key}", "Create", change=found.metadata.uid)
     return found
@@ -120,7 +121,8 @@ async def ensure(look: Look) -> ObservedRayCluster:
 async def update(look: Look, cluster: ObservedRayCluster) -> ObservedRayCluster:
     """Give the cluster the spec that the job has now. Raises Conflict when somebody has changed it meanwhile."""
     spec = manifest(look, cluster.metadata.name)["spec"]
-    updated = await look.context.ray_clusters.replace_spec(cluster, spec, {labels.SPEC_HASH: _made_from(look)})
+    with look.telling("FailedToUpdateRayCluster", f"update RayCluster {cluster.key}", "Update"):
+        updated = await look.context.ray_clusters.replace_spec(cluster, spec, {labels.SPEC_HASH: _made_from(look)})
     message = f"RayCluster {updated.key} has got the changed spec.rayClusterSpec"
     look.say("Normal", "UpdatedRayCluster", message, "Update", change=updated.metadata.resource_version)
     return updated

@@ -80,7 +80,8 @@ async def _delete_workers(look: Look) -> None:
     if running:
         for group in running:
             group["suspend"] = True
-        updated = await look.context.ray_clusters.replace_spec(cluster, spec, {})
+        with look.telling("FailedToUpdateRayCluster", f"update RayCluster {cluster.key}", "Update"):
+            updated = await look.context.ray_clusters.replace_spec(cluster, spec, {})
         _tell_suspended(look, updated)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from muster.api.errors import FieldProblem
@@ -12,7 +14,7 @@ from muster.controllers.context import Context
 from muster.controllers.excerpt import excerpt
 from muster.controllers.job_figures import JobFigures
 from muster.controllers.primary import Raw, write_status
-from muster.kube.errors import ApiError
+from muster.kube.errors import ApiError, Conflict
 from muster.kube.events import EventType
 from muster.kube.resource import RAYJOBS
 
@@ -111,6 +113,20 @@ class Look:
         if change is None:
             change = f"{self.job.metadata.generation} {self.status.start_time or ''} {self.status.failed or 0}"
         self.context.say(self.job, kind, reason, message, action, change=change, subject=subject)
+
+    @contextmanager
+    def telling(self, reason: str, what: str, action: str) -> Iterator[None]:
+        """Record an event `reason` for a refusal of what is done inside ("Failed to `what`"), and go on with it.
+
+        A conflict is none: somebody else was faster, and the next look decides anew.
+        """
+        try:
+            yield
+        except Conflict:
+            raise
+        except ApiError as refusal:
+            self.say("Warning", reason, f"Failed to {what}: {refusal}", action, subject=what)
+            raise
 
     def say_refused(self, refusal: ApiError, subject: str = "") -> str:
         """Tell that the API server will not take an object that the job needs; return the words."""

@@ -9,7 +9,6 @@ from muster.controllers.children import controlled_by
 from muster.controllers.gang import membership
 from muster.controllers.rayjob.look import Look
 from muster.controllers.rayjob.submission import Submitter, SubmitterState
-from muster.kube.errors import ApiError
 from muster.kube.objects import Job
 from muster.ray import names
 from muster.ray.pod_health import condition
@@ -54,12 +53,8 @@ async def ensure_submitter(look: Look, dashboard_address: str, token_env: Sequen
         image_pull_policy=options.submitter_image_pull_policy,
         token_env=token_env,
     )
-    try:
+    with look.telling("FailedToCreateRayJobSubmitter", "create the submitter's Job", "Create"):
         found, created = await look.context.jobs.ensure(manifest, look.job.metadata.uid)
-    except ApiError as error:
-        message = f"Failed to create the submitter's Job: {error}"
-        look.say("Warning", "FailedToCreateRayJobSubmitter", message, "Create")
-        raise
     if created:
         look.say(
             "Normal",
@@ -77,12 +72,10 @@ async def delete_submitter(look: Look) -> bool:
     found = jobs.get(meta.namespace, name) or await jobs.read(meta.namespace, name)
     if found is None or not controlled_by(found.metadata, meta.uid):
         return True
-    if found.metadata.deletion_timestamp is None and await jobs.delete(found, propagation="Background"):
-        look.say(
-            "Normal",
-            "DeletedRayJobSubmitter",
-            f"Deleted Kubernetes Job {found.key}",
-            "Delete",
-            change=found.metadata.uid,
-        )
+    if found.metadata.deletion_timestamp is None:
+        with look.telling("FailedToDeleteRayJobSubmitter", f"delete Kubernetes Job {found.key}", "Delete"):
+            deleted = await jobs.delete(found, propagation="Background")
+        if deleted:
+            message = f"Deleted Kubernetes Job {found.key}"
+            look.say("Normal", "DeletedRayJobSubmitter", message, "Delete", change=found.metadata.uid)
     return jobs.get(meta.namespace, name) is None

@@ -56,10 +56,12 @@ async def delete_cluster(look: Look) -> bool:
     if cluster is None or not job_cluster.is_the_jobs(look, cluster):
         return True
     clusters = look.context.ray_clusters
-    if cluster.metadata.deletion_timestamp is None and await clusters.delete(cluster, propagation="Background"):
-        look.say(
-            "Normal", "DeletedRayCluster", f"Deleted RayCluster {cluster.key}", "Delete", change=cluster.metadata.uid
-        )
+    if cluster.metadata.deletion_timestamp is None:
+        with look.telling("FailedToDeleteRayCluster", f"delete RayCluster {cluster.key}", "Delete"):
+            deleted = await clusters.delete(cluster, propagation="Background")
+        if deleted:
+            message = f"Deleted RayCluster {cluster.key}"
+            look.say("Normal", "DeletedRayCluster", message, "Delete", change=cluster.metadata.uid)
     return clusters.get(cluster.metadata.namespace, cluster.metadata.name) is None
 
 
