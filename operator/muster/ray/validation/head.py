@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from muster.api.errors import FieldProblem, MalformedResource
 from muster.api.service import Service
-from muster.ray import names
+from muster.ray import labels, names
+from muster.ray.serve_service import is_serve_port, wants_serve_service
 from muster.ray.validation.view import ClusterView, Problems
 
 _SERVICE_TYPES = ("", "ClusterIP", "NodePort", "LoadBalancer")
@@ -52,3 +53,14 @@ def upgrade_strategy(view: ClusterView) -> Problems:
     if view.originated_from in ("RayJob", "RayService") and view.spec.upgrade_strategy is not None:
         text = f"is not allowed in a cluster of a {view.originated_from}; remove it"
         yield FieldProblem(f"{view.path}.upgradeStrategy", text)
+
+
+def serve_service(view: ClusterView) -> Problems:
+    """A service in front of Ray Serve has a port to lead to."""
+    template = view.head.template
+    if not wants_serve_service(view.annotations) or not template.parsed.containers:
+        return
+    ports = template.parsed.containers[0].ports
+    if ports and not any(is_serve_port(port.name or "") for port in ports):
+        text = "needs a port named serve: declare it in the head's Ray container, or declare no ports there at all"
+        yield FieldProblem(f"metadata.annotations[{labels.ENABLE_SERVE_SERVICE}]", text)

@@ -34,6 +34,7 @@ CLUSTER_RULES: tuple[ClusterRule, ...] = (
     head.service_type,
     head.user_service,
     head.upgrade_strategy,
+    head.serve_service,
     ingress.ingress_options,
     autoscaling.suspended_groups,
     autoscaling.group_idle_timeout,
