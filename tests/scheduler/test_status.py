@@ -187,6 +187,21 @@ def reason_of(*specs: Spec | list[Spec], name: str = "g") -> Reason:
             "never", Code.LARGER_THAN_QUEUE, "q.*cpu 4.*cpu 3", id="cap of the queue",
         ),
         pytest.param(
+            [*nodes("n", 3), queue("q", capability=resources(3)), pod_group("g", 2, queue="q"), *pods("g", 3, 2)],
+            "never", Code.LARGER_THAN_QUEUE, "q.*cpu 4.*cpu 3", id="cap of the queue, more pods than needed",
+        ),
+        pytest.param(
+            [
+                *nodes("n", 3), queue("q", capability=resources(4)), pod_group("g", 3, queue="q"),
+                *pods("g", 3, 2), pod("small", "g", cpu=0.5),
+            ],
+            "never", Code.LARGER_THAN_QUEUE, "q.*cpu 4500m.*cpu 4", id="the smallest of them would do",
+        ),
+        pytest.param(
+            [*nodes("n", 2), pod_group("g", 3), *pods("g", 4, 3)],
+            "never", Code.LARGER_THAN_CLUSTER, "cpu 9.*cpu 8", id="cluster, more pods than needed",
+        ),
+        pytest.param(
             [*nodes("n", 1), pod_group("g", 3), *pods("g", 2)],
             "incomplete", Code.NOT_ENOUGH_PODS, "2 of 3", id="pods missing",
         ),
@@ -198,6 +213,13 @@ def reason_of(*specs: Spec | list[Spec], name: str = "g") -> Reason:
         pytest.param(
             [*nodes("n", 3), queue("q", capability=resources(3)), *gang("a", 2, queue="q"), *gang("g", 2, queue="q")],
             "quota", Code.QUEUE_QUOTA, "queue q.*cpu 2.*cpu 3", id="quota",
+        ),
+        pytest.param(
+            [
+                *nodes("n", 3), queue("q", capability=resources(4)), *gang("a", 2, queue="q"),
+                pod_group("g", 3, queue="q"), *pods("g", 4),
+            ],
+            "quota", Code.QUEUE_QUOTA, "queue q.*asked for cpu 3, used cpu 2 of cpu 4", id="quota of all it needs",
         ),
         pytest.param(
             [*nodes("n", 3, cpu=2), *gang("a", 3, 2), *gang("g", 2, 2)],

@@ -6,6 +6,7 @@ Each function gives the first obstacle in the order of reason classes, or None.
 from __future__ import annotations
 
 from collections import Counter
+from heapq import nsmallest
 from typing import TYPE_CHECKING
 
 from muster.scheduler.job import JobInfo
@@ -105,16 +106,26 @@ def impossible(session: Session, job: JobInfo) -> Reason | None:
 
 
 def least_need(job: JobInfo) -> Resources | None:
-    """What the whole gang needs at least, None when it can't be told (more pods than the minimum)."""
-    pods = None
-    if job.min_member and job.valid == job.min_member:
-        # Who leaves is no part of the gang any more: his replacement is.
-        members = (task for task in job.tasks.values() if not job.is_companion(task))
-        pods = total(task.request for task in members if task.status.charged or task.status is TaskStatus.PENDING)
+    """What the whole gang needs at least, None when it can't be told (pods are missing, and no minResources)."""
+    pods = _least_members(job) if job.min_member and job.valid >= job.min_member else None
     minimum = job.min_resources
     if pods is None or minimum is None:
         return pods if pods is not None else minimum
     return pods.maximum(minimum)
+
+
+def _least_members(job: JobInfo) -> Resources:
+    """What its pods ask for; of more than the minimum what the smallest do, one dimension at a time."""
+    # Who leaves is no part of the gang any more: his replacement is.
+    members = (task for task in job.tasks.values() if not job.is_companion(task))
+    requests = [task.request for task in members if task.status.charged or task.status is TaskStatus.PENDING]
+    spare = job.valid - job.min_member
+    if spare == 0:
+        return total(requests)
+    count = max(0, len(requests) - spare)
+    names = {name for request in requests for name in request.dimensions()}
+    least = {name: sum(nsmallest(count, (each.get(name) for each in requests))) for name in names}
+    return Resources(least.pop(CPU, 0), least.pop(MEMORY, 0), least)
 
 
 def _least_devices(session: Session, job: JobInfo) -> Resources:

@@ -52,9 +52,10 @@ def waiting_for_release(job: JobInfo, attempt: Attempt) -> Reason:
 def _for_the_gang(session: Session, job: JobInfo, attempt: Attempt, objection: Reason) -> Reason:
     """A quota objection speaks of one task; say it for all that the gang still needs."""
     waiting = [task for task in job.pending.values() if task.schedulable]
-    if objection.reason_class is not ReasonClass.QUOTA or len(waiting) != attempt.need or attempt.need == 1:
+    if objection.reason_class is not ReasonClass.QUOTA or len(waiting) < attempt.need or attempt.need == 1:
         return objection
-    whole = session.allocatable(job.queue, session.charge_of_all(waiting))
+    needed = sorted(waiting, key=lambda task: task.order)[: attempt.need]
+    whole = session.allocatable(job.queue, session.charge_of_all(needed))
     return whole if whole is not None else objection
 
 
