@@ -14,8 +14,8 @@ from muster.scheduler.node import NodeInfo
 from muster.scheduler.outcome import Outcome
 from muster.scheduler.reasons import Code, Reason, describe
 from muster.scheduler.selectors import Operator, Requirement
-from muster.scheduler.specs import Delegation, PriorityClassSpec, TaskSpec, TaskStatus
-from muster.testing import Cluster, Spec, bindings, evictions, gang, node, nodes, pod, pod_group
+from muster.scheduler.specs import Delegation, PodGroupSpec, PriorityClassSpec, TaskSpec, TaskStatus
+from muster.testing import Cluster, Spec, bindings, evictions, gang, node, nodes, pod, pod_group, resources
 from muster.testing_devices import CLASS, DRIVER, Told, alternatives, ask, claim, gpus, tell, user
 
 
@@ -241,6 +241,20 @@ def test_a_pod_of_our_own_scheduler_that_claims_devices_is_never_bound(*, enable
     assert "default-scheduler" in describe(found)
     assert "muster.dev/gang" in describe(found)
     assert made.cycle().bindings == ()
+
+
+@pytest.mark.parametrize(
+    "group",
+    [
+        pytest.param(pod_group("g", 1, queue="none"), id="its queue is missing"),
+        pytest.param(pod_group("g", 3), id="members are missing"),
+        pytest.param(pod_group("g", 1, min_resources=resources(99)), id="the cluster is too small"),
+    ],
+)
+def test_that_no_scheduler_can_place_a_pod_ranks_before_what_else_keeps_its_gang(group: PodGroupSpec) -> None:
+    made = cluster([gpus("n-0", 1), claim("c")], group, user("p", "g", "c", delegated=False))
+    found = reason(made.cycle())
+    assert (found.code, found.member) == (Code.NEEDS_DEFAULT_SCHEDULER, "p")
 
 
 def test_nobody_is_evicted_for_a_pod_that_can_never_be_bound() -> None:

@@ -53,6 +53,7 @@ def find_reason(session: Session, job: JobInfo) -> Reason | None:
         # Members that were placed in this cycle left others that can't be. Parts are worked out when a cycle begins.
         session.cache.relief.queues.update(job.queue.lineage)
     findings += [never] if never else []
+    findings += _undelegated(session, job)
     if not findings:
         held = all_held_back(job)
         if held is not None:
@@ -65,6 +66,15 @@ def find_reason(session: Session, job: JobInfo) -> Reason | None:
     if found.code is Code.NOT_ENOUGH_NODES and session.holds.of(job) is not None:
         return replace(found, detail="room is being held for it")
     return found
+
+
+def _undelegated(session: Session, job: JobInfo) -> list[Reason]:
+    """A pod with claims that only the default scheduler could have allocated, found whether nodes were asked or not."""
+    for task in job.pending.values():
+        if task.shape.devices is not None and not task.shape.devices.delegated:
+            hurdle = session.framework.judge.hurdle(task.shape)
+            return [] if hurdle is None else [replace(hurdle, member=task.spec.name)]
+    return []
 
 
 def next_phase(job: JobInfo, *, unschedulable: bool) -> Phase:
