@@ -25,10 +25,13 @@ def crashed(code: int, restarts: int, state: str = "running", **more: Any) -> di
     return {"name": "ray", "restartCount": restarts, **last, **more}
 
 
-def pod(*containers: dict[str, Any], init: tuple[dict[str, Any], ...] = (), **metadata: Any) -> Pod:
+def pod(
+    *containers: dict[str, Any], init: tuple[dict[str, Any], ...] = (), restart: str = "Always", **metadata: Any
+) -> Pod:
     labels = {"ray.io/node-type": "head"}
     raw = {
         "metadata": {"name": "demo-head", "labels": labels, "creationTimestamp": "2026-01-01T00:00:00Z", **metadata},
+        "spec": {"restartPolicy": restart},
         "status": {"containerStatuses": list(containers), "initContainerStatuses": list(init)},
     }
     return msgspec.convert(raw, Pod)
@@ -71,6 +74,16 @@ def test_what_does_not_start_is_told(status: dict[str, Any], reason: str, hopele
 )
 def test_what_may_start_yet_is_no_trouble(healthy: Pod) -> None:
     assert trouble_of(healthy) is None
+
+
+def test_a_container_that_is_not_started_again_is_told_and_its_successor_may_do_better() -> None:
+    killed = {"name": "ray", "state": {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}}
+    found = trouble_of(pod(killed, restart="Never"))
+    assert found is not None
+    assert found.sentence == "Head pod demo-head: container ray has ended: OOMKilled: exit code 137"
+    assert found.hopeless_from == math.inf
+    assert trouble_of(pod({**killed, "name": "ray-job-submitter"}, restart="Never")) is None
+    assert trouble_of(pod(killed, restart="OnFailure")) is None
 
 
 def test_an_init_container_holds_up_its_pod() -> None:

@@ -31,6 +31,9 @@ class Source:
     def informer(self) -> Source:
         return self
 
+    def get(self, namespace: str, name: str) -> Any:
+        return next((one for one in self.there if one.key == f"{namespace}/{name}"), None)
+
     def by_index(self, index: str, value: str) -> list[Any]:
         self.asked.append((index, value))
         return self.there
@@ -141,6 +144,36 @@ def test_who_waits_for_a_queue_or_for_the_last_pods_of_a_cluster_is_woken() -> N
     wired.sources.job_interests.add("ns/retried", PODS, "ns/gone")
     wired.sources.pods.changed(made(Pod, labels={"ray.io/cluster": "gone"}), None)
     assert wired.waiting()["jobs"] == 2
+
+
+def pulling(reason: str) -> Pod:
+    """A pod of cluster "it" whose container waits for this reason."""
+    status = {"containerStatuses": [{"name": "ray", "state": {"waiting": {"reason": reason}}}]}
+    found: Pod = made(Pod, labels={"ray.io/cluster": "it"}, status=status)
+    return found
+
+
+def test_a_pods_trouble_wakes_the_job_that_it_works_for_and_a_kubelets_next_try_does_not() -> None:
+    wired = Wired()
+    wired.sources.ray_clusters.there = [made(ObservedRayCluster, "RayJob")]
+    starting, failing = pulling("ContainerCreating"), pulling("ErrImagePull")
+    wired.sources.pods.changed(None, starting)
+    assert wired.waiting() == {}
+    wired.sources.pods.changed(starting, failing)
+    assert wired.waiting() == {"jobs": 1}
+    tried = Wired()
+    tried.sources.ray_clusters.there = wired.sources.ray_clusters.there
+    tried.sources.pods.changed(failing, pulling("ImagePullBackOff"))
+    assert tried.waiting() == {}
+
+
+@pytest.mark.parametrize(("kind", "woken"), [("RayJob", {"jobs": 1}), ("RayService", {})])
+def test_a_submitters_trouble_wakes_its_job(kind: str, woken: dict[str, int]) -> None:
+    wired = Wired()
+    origin = {"ray.io/originated-from-cr-name": "demo", "ray.io/originated-from-crd": kind}
+    status = {"containerStatuses": [{"name": "s", "state": {"waiting": {"reason": "InvalidImageName"}}}]}
+    wired.sources.pods.changed(None, made(Pod, "Job batch/v1", labels=origin, status=status))
+    assert wired.waiting() == woken
 
 
 def node(status: str, since: str = "2026-01-01T00:00:00Z") -> Node:

@@ -115,6 +115,24 @@ async def test_suspending_stops_the_job_and_leaves_the_cluster(seen: Observed, d
     assert (await runs(seen))["jobId"] != first["jobId"]
 
 
+async def test_a_job_whose_id_could_not_be_used_again_is_not_suspended(
+    seen: Observed, dashboards: RayDashboards
+) -> None:
+    await shared(seen)
+    await create(seen, jobId="mine")
+    await runs(seen)
+    await edit(seen, suspend=True)
+    await seen.event("InvalidRayJobSpec", "spec.suspend")
+    run = dashboards.run_of("mine")
+    looks = run.looks
+
+    async def looked_on() -> bool:
+        return run.looks > looks + 2
+
+    await eventually(looked_on, "the job is looked at as before")
+    assert not dashboards.stops
+
+
 async def test_a_deleted_job_is_stopped_once_its_dashboard_answers(seen: Observed, dashboards: RayDashboards) -> None:
     before = await shared(seen)
     await create(seen, submissionMode="HTTPMode")

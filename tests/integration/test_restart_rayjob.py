@@ -29,6 +29,10 @@ from tests.integration.stand_ins import StandIns
 AT_ONCE = 4
 """Runs side by side, each in a namespace of its own."""
 
+STAGES = [
+    {"policy": "DeleteWorkers", "condition": {"jobStatus": "FAILED"}},
+    {"policy": "DeleteCluster", "condition": {"jobStatus": "FAILED", "ttlSeconds": 2}},
+]
 Test = Callable[[ProxiedRequest], bool]
 
 
@@ -115,6 +119,10 @@ def way(name: str) -> Way:
             manifest = ray_job("demo", submissionMode="HTTPMode", **shutdown)
             end = {**succeeded, "jobs": []}
             return Way(manifest, "Complete", end, lambda: Stretch(begins=stores("Running")), 5)
+        case "deletion in stages from Failed on":
+            manifest = ray_job("demo", "fail", submissionMode="HTTPMode", deletionStrategy={"deletionRules": STAGES})
+            end = {**failed, "counts": (None, 1), "submissions": 1, "jobs": []}
+            return Way(manifest, "Failed", end, lambda: Stretch(begins=stores("Failed")), 5)
         case _:
             manifest = ray_job("demo", "fail", backoffLimit=1, **shutdown)
             end = {**failed, "jobs": ["demo"]}
@@ -126,7 +134,15 @@ def creates_cluster(request: ProxiedRequest) -> bool:
 
 
 @pytest.mark.parametrize("phase", list(Phase))
-@pytest.mark.parametrize("name", ["K8sJobMode", "HTTPMode from Running on", "retry up to the second cluster"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "K8sJobMode",
+        "HTTPMode from Running on",
+        "retry up to the second cluster",
+        "deletion in stages from Failed on",
+    ],
+)
 async def test_a_restart_around_any_write_changes_nothing(
     connection: Connection, api: ApiClient, name: str, phase: Phase
 ) -> None:

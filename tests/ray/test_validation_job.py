@@ -136,7 +136,7 @@ def test_what_users_of_kuberay_write_is_fine(obj: Json) -> None:
         ),
         (
             job(clusterSelector={"ray.io/cluster": "x"}, suspend=True, jobId="mine"),
-            "spec.jobId: can't be combined with clusterSelector and suspend: Ray takes an id only once",
+            "spec.suspend: can't be combined with clusterSelector and jobId: Ray takes an id only once",
         ),
         (
             job(deletionStrategy=rules(rule()), shutdownAfterJobFinishes=True),

@@ -15,6 +15,7 @@ from muster.kube.objects import Pod
 from muster.kube.pod_objects import ContainerStatus
 from muster.ray import labels
 from muster.ray.pod_health import is_terminating
+from muster.ray.submitter import CONTAINER
 
 IMAGE_PULL: Final = "ImagePullBackOff"
 CRASH_LOOP: Final = "CrashLoopBackOff"
@@ -39,11 +40,13 @@ class Trouble:
     reason: str
     detail: str
     hopeless_from: float
+    ended: bool = False
+    """The kubelet does not start it again: another pod takes its place, and may do better."""
 
     @property
     def stem(self) -> str:
         """The part of the sentence that stays the same over the kubelet's tries."""
-        verb = "keeps ending" if self.reason == CRASH_LOOP else "can't start"
+        verb = "keeps ending" if self.reason == CRASH_LOOP else "has ended" if self.ended else "can't start"
         return f"{self.role} pod {self.pod}: container {self.container} {verb}: {self.reason}"
 
     @property
@@ -58,10 +61,13 @@ def trouble_of(pod: Pod) -> Trouble | None:
         return None
     for status in (*pod.status.init_container_statuses, *pod.status.container_statuses):
         reason = _reason(status)
-        if reason is not None:
+        ended = _ended_for_good(pod, status) if reason is None else None
+        if reason is not None or ended is not None:
+            reason = reason or ended or ""
             role = _ROLES.get(pod.metadata.labels.get(labels.NODE_TYPE, ""), "Submitter")
             hopeless = _hopeless_from(pod, status, reason)
-            return Trouble(pod.metadata.name, role, status.name, reason, _detail(status, reason), hopeless)
+            detail = _detail(status, reason)
+            return Trouble(pod.metadata.name, role, status.name, reason, detail, hopeless, ended is not None)
     return None
 
 
@@ -82,16 +88,26 @@ def _reason(status: ContainerStatus) -> str | None:
     return CRASH_LOOP if waits == CRASH_LOOP or (crashed and not status.ready) else None
 
 
+def _ended_for_good(pod: Pod, status: ContainerStatus) -> str | None:
+    """Why a container has ended that is not started again; how a submitter ended is told by the job itself."""
+    ended = status.state.terminated
+    if pod.spec.restart_policy != "Never" or ended is None or ended.exit_code == 0 or status.name == CONTAINER:
+        return None
+    return ended.reason or "Error"
+
+
 def _detail(status: ContainerStatus, reason: str) -> str:
     ended = status.state.terminated or status.last_state.terminated
-    if reason == CRASH_LOOP and ended is not None:
-        return f"exit code {ended.exit_code}" + (f" ({ended.reason})" if ended.reason else "")
+    if ended is not None and (reason == CRASH_LOOP or status.state.terminated is not None):
+        return f"exit code {ended.exit_code}" + (f" ({ended.reason})" if ended.reason not in (None, reason) else "")
     return (status.state.waiting.message if status.state.waiting is not None else None) or ""
 
 
 def _hopeless_from(pod: Pod, status: ContainerStatus, reason: str) -> float:
     if reason in _AT_ONCE:
         return 0.0
+    if status.state.terminated is not None and reason != CRASH_LOOP:
+        return math.inf
     if reason == CRASH_LOOP:
         return 0.0 if status.restart_count >= _HOPELESS_CRASHES else math.inf
     began = seconds_of(pod.status.start_time) or seconds_of(pod.metadata.creation_timestamp) or 0.0

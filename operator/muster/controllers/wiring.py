@@ -89,7 +89,8 @@ class Wiring:
         meta = pod.metadata
         if self._namespaces and meta.namespace not in self._namespaces:
             return
-        job = meta.labels.get(labels.ORIGINATED_FROM_NAME)
+        by_job = meta.labels.get(labels.ORIGINATED_FROM_KIND) == RAYJOBS.kind
+        job = meta.labels.get(labels.ORIGINATED_FROM_NAME) if by_job else None
         name = meta.labels.get(labels.CLUSTER)
         cluster = self._context.ray_clusters.get(meta.namespace, name) if name else None
         owner = controller_of(cluster.metadata) if cluster is not None else None

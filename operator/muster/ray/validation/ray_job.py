@@ -103,8 +103,8 @@ def cluster_selector(job: RayJob) -> Problems:
         text = "can't be combined with clusterSelector: each attempt needs a new cluster; leave it out"
         yield FieldProblem("spec.backoffLimit", text)
     if job.spec.suspend and job.spec.job_id:
-        text = "can't be combined with clusterSelector and suspend: Ray takes an id only once; leave it out"
-        yield FieldProblem("spec.jobId", text)
+        text = "can't be combined with clusterSelector and jobId: Ray takes an id only once; leave jobId out"
+        yield FieldProblem("spec.suspend", text)
 
 
 def suspension(job: RayJob) -> Problems:
