@@ -333,3 +333,19 @@ def test_a_node_that_goes_takes_the_held_room_along_and_another_is_found() -> No
     cluster.add(nodes("o", 1, cpu=1))
     assert cluster.cycle().pod_groups["default/g"].companions == {"submittergroup": "o-0"}
     audit(cluster.cache)
+
+
+def test_a_gang_that_is_evicted_whole_holds_no_room_for_its_submitter_from_then_on() -> None:
+    """Who evicted it may need no more than that."""
+    cluster = Cluster.of(
+        PriorityClassSpec("high", 10),
+        node("n", 3),
+        gang("low", 1, 2, companions=[companion(cpu=0.5)]),
+        configuration=configuration("allocate, preempt", ["priority"], ["predicates"]),
+    )
+    cluster.settle(cluster.cycle())
+    cluster.add(gang("high", 1, 1, priority_class="high"))
+    outcome = cluster.cycle()
+    assert (evictions(outcome), outcome.wake_at) == ({"low-w-0"}, cluster.now)
+    assert bindings(cluster.cycle()) == {"high-w-0": "n"}
+    audit(cluster.cache)

@@ -75,6 +75,9 @@ def run_cycle(
         look_beyond_quota(session, job)
     pipelined = session.pipelined()
     session.close()
+    for job in cache.changed.values():
+        # A gang that this cycle has evicted whole; who gained by it may need no more than that.
+        session.look_again = release_room_of_the_unplaced(session, job) or session.look_again
     session.settle()
     pod_groups, pods, orphans = _say_what_changed(session)
     for plugin in memory.framework.plugins:

@@ -153,13 +153,16 @@ def take_down(session: Session, job: JobInfo, tasks: list[TaskInfo]) -> None:
     statement.commit(by=job.key)
 
 
-def release_room_of_the_unplaced(session: Session, job: JobInfo) -> None:
-    """A gang without members on nodes holds no room for its companions either."""
+def release_room_of_the_unplaced(session: Session, job: JobInfo) -> bool:
+    """A gang without members on nodes holds no room for its companions either; whether it has given some back."""
     if not job.placeholders or job.ready:
-        return
-    job.shape_key = None
-    for placeholder in job.placeholders.values():
+        return False
+    held = [placeholder for placeholder in job.placeholders.values() if placeholder.node is not None]
+    for placeholder in held:
         companions.vacate(session.cache, placeholder)
+    if held:
+        job.shape_key = None
+    return bool(held)
 
 
 def expire_reservation(session: Session, job: JobInfo) -> None:
