@@ -90,7 +90,11 @@ def test_a_restart_breaks_no_promise_and_takes_no_submitters_place(world: World,
 @PROFILE
 @given(worlds() | crowded_worlds(), st.lists(STEPS, max_size=10))
 def test_after_a_restart_the_same_gangs_are_fragments(world: World, steps: list[Step]) -> None:
-    """P1: for as long as before, and below the same minimum."""
+    """P1: for as long as before, and below the same minimum.
+
+    Not one of which nothing is left but pods on nodes that were deleted: it holds nothing. After a restart it is one
+    below its minimum on nodes that may only be unreadable, and is taken down, as Kubernetes is about to do anyway.
+    """
     history = History(world.cluster())
     history.cluster.cycle()
     for step in steps:
@@ -100,6 +104,8 @@ def test_after_a_restart_the_same_gangs_are_fragments(world: World, steps: list[
     again.cycle()
     for key, job in history.cluster.cache.jobs.items():
         other = again.cache.jobs[key]
+        if job.lost and job.placed == job.lost.total():
+            continue
         assert other.broken_since == job.broken_since, key
         if job.placed and job.spec is not None:
             assert other.held_min == job.held_min, key

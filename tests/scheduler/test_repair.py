@@ -315,3 +315,15 @@ def test_a_deleted_node_is_forgotten_with_its_last_pod() -> None:
     cluster.delete(*(name for name, at in cluster.placed().items() if at == "n-2"))
     cluster.cycle()
     assert not cluster.cache.gone_nodes
+
+
+def test_after_a_restart_what_a_node_that_is_not_there_has_of_a_gang_is_taken_down_in_time() -> None:
+    """It may have been deleted meanwhile, or it can't be read: then its pods would be a fragment for ever."""
+    cluster = Cluster.of(
+        nodes("n", 1),
+        pod_group("g", 2, phase=Phase.RUNNING, minimum_met=2),
+        pod("g-w-0", "g", node="unknown"),
+    )
+    assert not cluster.cycle().evictions
+    assert not cluster.cycle(seconds=59).evictions
+    assert evictions(cluster.cycle(seconds=1)) == {"g-w-0"}
