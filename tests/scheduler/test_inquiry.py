@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from muster.engine.amounts import resources as translated
+from muster.quantities import units
 from muster.scheduler.inquiry import Inquiry
 from muster.scheduler.outcome import Outcome
 from muster.scheduler.reasons import Code, Holder, Reason
+from muster.scheduler.resources import Resources
 from muster.scheduler.specs import PriorityClassSpec
 from muster.testing import Cluster, configuration, gang, node, nodes, pod, pod_group, pods, queue, resources
 from tests.scheduler.audit import audit, snapshot
@@ -68,8 +72,8 @@ def test_the_holders_of_nodes_are_named_the_largest_first_and_others_pods_last()
     cluster.add(gang("a", 1, cpu=4))
     cluster.cycle()
     assert ask(cluster, "a").holders == (
-        Holder("default/runs", "default", 6000, reclaimable=True),
-        Holder("default/s", "default", 1000, reclaimable=True),
+        Holder("default/runs", "default", 6000, reclaimable=False),
+        Holder("default/s", "default", 1000, reclaimable=False),
         Holder("", "", 500, reclaimable=False),
     )
 
@@ -92,7 +96,58 @@ def test_the_holders_of_quota_are_the_queues_own() -> None:
     cluster.cycle()
     reason = ask(cluster, "a")
     assert reason.code is Code.QUEUE_QUOTA
-    assert reason.holders == (Holder("default/mine", "q", 3000, reclaimable=True),)
+    assert reason.holders == (Holder("default/mine", "q", 3000, reclaimable=False),)
+
+
+FAIR = ["priority", "gang", "conformance"], ["predicates", "proportion", "nodeorder"]
+GANGS = ["priority", "gang", "conformance"], ["predicates", "capacity", "nodeorder"]
+
+
+def two_queues(actions: str, *, of_theirs: bool = True) -> Cluster:
+    """`theirs` uses 8 CPU, in its own queue or in that of `a`, which is of higher priority and needs a node of 5 twice.
+
+    So it waits whoever is evicted.
+    """
+    made = Cluster.of(nodes("n", 2, cpu=4), PriorityClassSpec("high", 10), queue("q", deserved=resources(10)))
+    made.add(queue("theirs", deserved=resources(4)))
+    made.configuration = configuration("enqueue, allocate", *FAIR[:1], ["predicates"])
+    made.add(pod_group("theirs", 1, queue="theirs" if of_theirs else "q"), pods("theirs", 8, cpu=1))
+    made.settle(made.cycle())
+    made.configuration = configuration(actions, *(GANGS if "gang" in actions else FAIR))
+    made.add(node("big", cpu=5), pod("x", cpu=5, node="big", ours=False))
+    made.add(gang("a", 2, cpu=5, queue="q", priority_class="high"))
+    return made
+
+
+@pytest.mark.parametrize(
+    ("actions", "of_theirs", "taken"),
+    [
+        ("enqueue, allocate, backfill", True, False),
+        ("enqueue, allocate, backfill", False, False),
+        ("enqueue, allocate, preempt", True, False),
+        ("enqueue, allocate, preempt", False, True),
+        ("enqueue, allocate, reclaim", True, True),
+        ("enqueue, allocate, reclaim", False, False),
+        ("enqueue, allocate, gangpreempt", True, False),
+        ("enqueue, allocate, gangpreempt", False, True),
+        ("enqueue, allocate, gangreclaim", True, True),
+        ("enqueue, allocate, gangreclaim", False, False),
+    ],
+)
+def test_room_can_be_taken_back_where_an_action_that_is_configured_may(
+    actions: str, *, of_theirs: bool, taken: bool
+) -> None:
+    made = two_queues(actions, of_theirs=of_theirs)
+    made.cycle()
+    assert {each.pod_group: each.reclaimable for each in ask(made, "a").holders}["default/theirs"] is taken
+
+
+def test_what_may_not_be_taken_for_one_may_be_for_another() -> None:
+    made = two_queues("enqueue, allocate, preempt", of_theirs=False)
+    made.add(gang("low", 1, cpu=5, queue="q"))
+    made.cycle()
+    holders = {name: ask(made, name).holders for name in ("a", "low")}
+    assert [next(iter(found)).reclaimable for found in holders.values()] == [True, False]
 
 
 def test_a_gang_that_is_kept_out_learns_for_whom() -> None:
@@ -103,7 +158,7 @@ def test_a_gang_that_is_kept_out_learns_for_whom() -> None:
     cluster.cycle(seconds=601)
     reason = ask(cluster, "small")
     assert reason.code is Code.ROOM_RESERVED
-    assert reason.holders == (Holder("default/big", "default", 8000, reclaimable=False),)
+    assert reason.holders == (Holder("default/big", "default", 8000, held=True),)
     assert (reason.resource, reason.requested) == ("cpu", 1000)
 
 
@@ -140,7 +195,7 @@ def test_the_numbers_of_the_roomiest_node_are_all_there() -> None:
         ),
         pytest.param(
             Cluster.of(nodes("n", 3, cpu=4), queue("default", capability=resources(6)), gang("a", 4, cpu=2)),
-            {"minMember": 3},
+            {"minMember": 3, "minResources": {"cpu": "6"}},
             id="fewer within the quota",
         ),
         pytest.param(
@@ -169,6 +224,93 @@ def test_what_is_suggested_is_true() -> None:
     cluster.add(pod_group("a", 2, min_resources=resources(2, 2)))
     cluster.delete("a-w-2", "a-w-3")
     assert len(cluster.cycle().bindings) == 2
+
+
+def change(cluster: Cluster, key: str, wanted: Mapping[str, Any]) -> None:
+    """Do to a gang what was suggested for it, and nothing else."""
+    cache = cluster.cache
+    if "member" in wanted:
+        ((resource, quantity),) = wanted["requests"].items()
+        pending = cache.jobs[key].pending
+        like = next(task.shape for task in pending.values() if task.spec.name == wanted["member"])
+        for spec in [task.spec for task in pending.values() if task.shape is like]:
+            limited = [lowered(each, resource, units(quantity, resource)) for each in (spec.request, spec.init_request)]
+            cache.set_task(replace(spec, request=limited[0], init_request=limited[1]))
+    group = cache.jobs[key].spec
+    assert group is not None
+    minimum = wanted.get("minResources")
+    amounts = {name: units(text, name) for name, text in minimum.items()} if minimum is not None else {}
+    cache.set_pod_group(
+        replace(
+            group,
+            min_member=wanted.get("minMember", group.min_member),
+            min_task_member=wanted.get("minTaskMember", group.min_task_member),
+            queue=wanted.get("queue", group.queue),
+            min_resources=group.min_resources if minimum is None else translated(amounts),
+        )
+    )
+
+
+def lowered(request: Resources, resource: str, amount: int) -> Resources:
+    less = request.clone()
+    if resource == "cpu":
+        less.milli_cpu = min(less.milli_cpu, amount)
+    elif resource == "memory":
+        less.memory = min(less.memory, amount)
+    else:
+        less.scalars[resource] = min(less.scalars[resource], amount)
+    return less
+
+
+def test_a_smaller_pod_is_suggested_to_each_gang_by_the_name_of_its_own() -> None:
+    cluster = Cluster.of(nodes("n", 3, cpu=4), gang("a", 3, cpu=5), gang("b", 3, cpu=5), configuration=PLAIN)
+    cluster.cycle()
+    inquiry = Inquiry(cluster.cache, cluster.configuration, cluster.now)
+    for name in "ab":
+        reason = inquiry.full_reason(cluster.cache.jobs[f"default/{name}"])
+        assert reason is not None
+        assert reason.suggestion is not None
+        assert reason.suggestion.change["member"] == f"{name}-w-0"
+        assert f"{name}-w-0" in reason.suggestion.text
+
+
+def test_a_gang_is_not_told_to_do_without_its_head() -> None:
+    cluster = Cluster.of(nodes("n", 2, cpu=4), pod_group("a", 3, roles={"head": 1, "worker": 2}), configuration=PLAIN)
+    cluster.add(pod("a-head", "a", cpu=4, role="head"), pods("a", 2, cpu=3, role="worker", priority=9))
+    cluster.cycle()
+    suggestion = ask(cluster, "a").suggestion
+    assert suggestion is not None
+    assert suggestion.change == {"minMember": 2, "minTaskMember": {"head": 1, "worker": 1}}
+
+
+def test_where_it_is_what_the_gang_reserves_that_is_too_much_less_of_that_is_suggested_too() -> None:
+    cluster = Cluster.of(nodes("n", 2, cpu=4), queue("q", capability=resources(6)))
+    cluster.add(gang("a", 4, cpu=2, queue="q"), queue("default", capability=resources(1)))
+    cluster.cycle()
+    suggestion = ask(cluster, "a").suggestion
+    assert suggestion is not None
+    assert suggestion.change == {"minMember": 3, "minResources": {"cpu": "6"}}
+
+
+@settings(max_examples=40)
+@given(worlds(), st.lists(STEPS, max_size=4))
+def test_who_does_what_is_suggested_is_placed_at_once(world: World, steps: list[Step]) -> None:
+    def after() -> Cluster:
+        history = History(world.cluster())
+        for step in steps:
+            history.play(step)
+        for _ in range(2):
+            history.cluster.cycle()
+        return history.cluster
+
+    asked = after()
+    inquiry = Inquiry(asked.cache, asked.configuration, asked.now)
+    for key, reason in [(job.key, inquiry.full_reason(job)) for job in asked.cache.jobs.values()]:
+        if reason is None or reason.suggestion is None:
+            continue
+        obedient = after()
+        change(obedient, key, reason.suggestion.change)
+        assert key in {each.job for each in obedient.cycle().bindings}, reason.suggestion.text
 
 
 def test_no_more_is_tried_than_was_asked_for() -> None:

@@ -44,6 +44,7 @@ def _holder(reason: Reason, holder: Holder) -> dict[str, Any]:
     document: dict[str, Any] = {"podGroup": holder.pod_group, "queue": holder.queue}
     document["amount"] = _quantity(reason, holder.amount)
     document["reclaimable"] = holder.reclaimable
+    document["held"] = holder.held or None
     return {name: value for name, value in document.items() if value not in (None, "")}
 
 

@@ -18,8 +18,10 @@ from muster.explain.target import RayState, Target, TargetError, group_of, group
 from muster.kube.objects import Pod
 from muster.scheduler.inquiry import Inquiry
 from muster.scheduler.job import JobInfo
-from muster.scheduler.queue import QueueInfo
+from muster.scheduler.queue import QueueInfo, limits
+from muster.scheduler.session import Session
 from muster.scheduler.specs import TaskStatus
+from muster.scheduler.status import queue_status
 from muster.simulator.simulation import Simulation
 
 
@@ -52,7 +54,7 @@ def _gang(inquiry: Inquiry, job: JobInfo, running: Collection[str]) -> dict[str,
     return {
         "phase": job.phase.value if job.spec is not None else None,
         "reason": reason_document(reason) if reason is not None else None,
-        "queues": [_queue(queue) for queue in (job.queue, *job.queue.above)],
+        "queues": [_queue(inquiry.session, queue) for queue in (job.queue, *job.queue.above)],
         "members": None
         if members is None
         else {"fitting": members.fitting, "needed": members.needed, "failing": dict(members.failing)},
@@ -70,17 +72,18 @@ def _would_bind(job: JobInfo, running: Collection[str]) -> dict[str, str]:
     return {task.key: task.node or "" for task in sorted(placed, key=lambda each: each.order)}
 
 
-def _queue(queue: QueueInfo) -> dict[str, Any]:
-    spec = queue.spec
-    amounts = {
-        "allocated": queue.subtree.allocated,
-        "deserved": queue.deserved,
-        "capability": queue.capability,
-        "guarantee": spec.guarantee if spec is not None else None,
-    }
-    found = {name: quantities(amount) for name, amount in amounts.items() if amount is not None}
+def _queue(session: Session, queue: QueueInfo) -> dict[str, Any]:
+    """A queue as `muster simulate` shows it, and its limits: what is not limited, or guaranteed, is not named."""
+    spec, status = queue.spec, queue_status(session, queue)
+    found = {"allocated": quantities(status.allocated)}
+    if status.deserved is not None:
+        found["deserved"] = quantities(status.deserved)
+    for name, amount in (("capability", queue.capability), ("guarantee", spec.guarantee if spec is not None else None)):
+        named = {key: quantities(amount)[key] for key, _ in limits(amount)} if amount is not None else {}
+        if named:
+            found[name] = named
     state = spec.state.value if spec is not None else "Missing"
-    return {"name": queue.name, "state": state, **{name: amount for name, amount in found.items() if amount}}
+    return {"name": queue.name, "state": state, **found}
 
 
 def _starting(members: Iterable[Pod]) -> list[dict[str, str]] | None:

@@ -8,7 +8,7 @@ from typing import Any, Final
 _ADVICE: Final = {
     "wait": "wait: it goes on by itself",
     "change": "change the request, or make what it names: it will not go on by itself",
-    "ask": "ask the administrator, or who else keeps it",
+    "ask": "ask the administrator, or whoever else can change that",
 }
 _PODS: Final = "wait until its pods are made: if they are not, see the events of who makes them, or change minMember"
 _ADVICE_ON: Final = {"NotEnoughPods": _PODS, "NotEnoughPodsOfRole": _PODS}
@@ -86,7 +86,8 @@ def _details(reason: Mapping[str, Any] | None, answer: Mapping[str, Any]) -> Ite
     if "nearMiss" in reason:
         yield f"closest: {reason['nearMiss']['node']} lacks {reason['nearMiss']['lacks']}"
     if "holders" in reason:
-        yield "in use by: " + ", ".join(_holder(each, reason.get("resource", "")) for each in reason["holders"])
+        who = "held for" if any(each.get("held") for each in reason["holders"]) else "in use by"
+        yield f"{who}: " + "; ".join(_holder(each, reason.get("resource", "")) for each in reason["holders"])
     yield from _time(reason)
     if "wakes" in reason:
         yield "looked at again when " + ", or when ".join(reason["wakes"])
@@ -143,4 +144,4 @@ def duration(seconds: int) -> str:
 
 
 def _amounts(amounts: Mapping[str, str]) -> str:
-    return ", ".join(f"{name} {amount}" for name, amount in amounts.items()) or "nothing"
+    return ", ".join(f"{name} {amount}" for name, amount in amounts.items() if amount != "0") or "nothing"

@@ -49,7 +49,7 @@ def _gated(job: JobInfo) -> Reason | None:
     held = [task for task in held_back(job) if not job.is_companion(task)]
     if not held:
         return None
-    names = _by_what(held)
+    names = held_by(held)
     if job.valid >= job.min_member > job.valid - len(held):
         return Reason(Code.PODS_GATED, have=job.valid - len(held), need=job.min_member, detail=names)
     held_of = Counter(task.role for task in held)
@@ -74,12 +74,12 @@ def all_held_back(job: JobInfo) -> Reason | None:
         return None
     members = [task for task in held if not job.is_companion(task)]
     if not members:
-        return Reason(Code.PODS_GATED, have=0, need=len(held), detail=_by_what(held))
-    return Reason(Code.PODS_GATED, have=job.valid - len(members), need=job.valid, detail=_by_what(members))
+        return Reason(Code.PODS_GATED, have=0, need=len(held), detail=held_by(held))
+    return Reason(Code.PODS_GATED, have=job.valid - len(members), need=job.valid, detail=held_by(members))
 
 
-def _by_what(held: list[TaskInfo]) -> str:
-    """What keeps these, in words: first the gates, which somebody can take away."""
+def held_by(held: list[TaskInfo]) -> str:
+    """What holds these back, in words: first the gates, which somebody can take away."""
     gated = [task for task in held if task.spec.gated]
     if gated:
         return f"{_names(gated)} {'is' if len(gated) == 1 else 'are'} held by a scheduling gate"
@@ -106,8 +106,10 @@ def impossible(session: Session, job: JobInfo) -> Reason | None:
 
 
 def least_need(job: JobInfo) -> Resources | None:
-    """What the whole gang needs at least, None when it can't be told (pods are missing, and no minResources)."""
+    """What the gang and its companions need at least, None when it can't be told (pods missing, no minResources)."""
     pods = _least_members(job) if job.min_member and job.valid >= job.min_member else None
+    if pods is not None:
+        pods = total([pods, *(companion.request for companion in job.companions_pending())])
     minimum = job.min_resources
     if pods is None or minimum is None:
         return pods if pods is not None else minimum

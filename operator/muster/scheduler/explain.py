@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from muster.scheduler.buckets import Bucket
 from muster.scheduler.job import JobInfo
-from muster.scheduler.placing import Attempt, find_places, gang_key
+from muster.scheduler.placing import Attempt, find_places, gang_key, required_first
 from muster.scheduler.queue import capability_reason
 from muster.scheduler.reasons import Code, NearMiss, Reason, ReasonClass, Wake
 from muster.scheduler.resources import PODS, Resources, format_amount
@@ -28,14 +28,24 @@ def refusal_reasons(session: Session, job: JobInfo, attempt: Attempt) -> list[Re
     if attempt.reserved is not None:
         return [attempt.reserved]
     reasons = [_for_the_gang(session, job, attempt, objection) for objection in attempt.denied.values()]
-    own = {task.shape.id: task for task in sorted(_waiting(job), key=lambda each: each.order, reverse=True)}
+    own = _own_tasks(session, job, attempt) if attempt.short else {}
     reasons += [_no_room(session, job, attempt, own.get(shape, task)) for shape, task in attempt.short.items()]
     job.wanting_nodes.update(attempt.wanting_nodes())
     return reasons
 
 
-def _waiting(job: JobInfo) -> list[TaskInfo]:
-    return [*job.pending.values(), *job.companions_pending()]
+def _own_tasks(session: Session, job: JobInfo, attempt: Attempt) -> dict[int, TaskInfo]:
+    """By shape, the first of the job's own tasks that would find no place behind those that did."""
+    members = [task for task in job.pending.values() if task.schedulable and not job.is_companion(task)]
+    passed = Counter(attempt.found)
+    first: dict[int, TaskInfo] = {}
+    for task in [*required_first(job, session.sort_tasks(members)), *job.companions_pending()]:
+        shape = task.shape.id
+        if passed[shape] > 0:
+            passed[shape] -= 1
+        else:
+            first.setdefault(shape, task)
+    return first
 
 
 def waiting_for_release(job: JobInfo, attempt: Attempt) -> Reason:
@@ -50,12 +60,12 @@ def waiting_for_release(job: JobInfo, attempt: Attempt) -> Reason:
 
 
 def _for_the_gang(session: Session, job: JobInfo, attempt: Attempt, objection: Reason) -> Reason:
-    """A quota objection speaks of one task; say it for all that the gang still needs."""
-    waiting = [task for task in job.pending.values() if task.schedulable]
-    if objection.reason_class is not ReasonClass.QUOTA or len(waiting) < attempt.need or attempt.need == 1:
+    """A quota objection speaks of one task beside others placed in trial; say it for all that the gang needs."""
+    if objection.reason_class is not ReasonClass.QUOTA:
         return objection
-    needed = sorted(waiting, key=lambda task: task.order)[: attempt.need]
-    whole = session.allocatable(job.queue, session.charge_of_all(needed))
+    members = [task for task in job.pending.values() if task.schedulable and not job.is_companion(task)]
+    needed = [*required_first(job, session.sort_tasks(members))[: attempt.need], *job.companions_pending()]
+    whole = session.allocatable(job.queue, session.charge_of_all(needed)) if len(needed) > 1 else None
     return whole if whole is not None else objection
 
 
@@ -68,11 +78,11 @@ def _no_room(session: Session, job: JobInfo, attempt: Attempt, task: TaskInfo) -
 def _counts(job: JobInfo, attempt: Attempt) -> tuple[int | None, int | None]:
     """Members that have a place, and how many are to have one: of a gang that has its minimum all that there are."""
     if job.is_ready() and job.ready:
-        waiting = sum(task.schedulable for task in _waiting(job))
-        return job.ready + attempt.placed, job.ready + waiting
+        waiting = sum(task.schedulable and not job.is_companion(task) for task in job.pending.values())
+        return job.ready + attempt.placed - attempt.companions, job.ready + waiting
     if not job.min_member:
         return None, None
-    return max(0, job.min_member - attempt.need) + attempt.placed, job.min_member
+    return max(0, job.min_member - attempt.need) + attempt.placed - attempt.companions, job.min_member
 
 
 def survey_nodes(session: Session, shape: Shape) -> Reason:
@@ -205,7 +215,8 @@ def _lacks(shape: Shape, idle: Resources, short: list[str]) -> str:
 def _capped(session: Session, job: JobInfo, pending: list[TaskInfo]) -> Reason | None:
     """The queue's cap, when even with more nodes it would keep the gang waiting."""
     need = max(1, job.min_member - job.ready)
-    wanted = session.charge_of_all(sorted(pending, key=lambda each: each.order)[:need])
+    members = sorted((task for task in pending if not job.is_companion(task)), key=lambda each: each.order)
+    wanted = session.charge_of_all([*members[:need], *job.companions_pending()])
     capped = session.over_capability(job.queue, wanted)
     return capability_reason(*capped, wanted) if capped is not None else None
 

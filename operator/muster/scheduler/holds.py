@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from muster.scheduler.constraints import UNCONSTRAINED
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from muster.scheduler.session import Session
 
 _ZERO = Resources()
+_RFC3339 = "%Y-%m-%dT%H:%M:%SZ"
 
 
 class Holds:
@@ -101,7 +103,7 @@ class Holds:
         reason = Reason(
             Code.ROOM_RESERVED,
             queue=hold.job.queue.name,
-            detail="" if hold.until is None else "until then only what ends before it is started",
+            detail="" if hold.until is None else datetime.fromtimestamp(int(hold.until), UTC).strftime(_RFC3339),
             wakes=(Wake.NODES, Wake.QUEUE),
         )
         return Attempt(self._session.statement(), attempt.need, reserved=reason)

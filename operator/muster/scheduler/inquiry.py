@@ -15,28 +15,35 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from muster.scheduler.cycle import framework_of
-from muster.scheduler.placing import find_places
-from muster.scheduler.reasons import Code, Holder, Reason, ReasonClass, describe_nodes
+from muster.scheduler.eligibility import held_back, held_by
+from muster.scheduler.explain import survey_nodes
+from muster.scheduler.placing import find_places, gang_key
+from muster.scheduler.reasons import Code, Holder, Reason, ReasonClass, describe, describe_nodes
 from muster.scheduler.resources import CPU, share
 from muster.scheduler.session import Session
-from muster.scheduler.specs import TaskStatus
 from muster.scheduler.suggestion import Trials, suggest
+from muster.scheduler.takeable import can_be_taken, takes_anything
 
 if TYPE_CHECKING:
     from muster.scheduler.cache import SchedulerCache
     from muster.scheduler.conf import SchedulerConfiguration
     from muster.scheduler.hold_plan import Hold
     from muster.scheduler.job import JobInfo
+    from muster.scheduler.placing import Attempt
     from muster.scheduler.task import Shape, TaskInfo
 
 MOST_HOLDERS = 5
+HELD_FOR_OTHERS = "the room that it would take is held for another gang"
 WORK = 100_000
 """How many nodes may be looked at to find suggestions, in all; the gangs that go first get theirs first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Members:
-    """How many members of a gang have or would find a node, how many are needed, and what is said of the others."""
+    """How many members of a gang have or would find a node, how many are needed, and what is said of the others.
+
+    `failing` is by name, one pod of each kind that finds none, companions among them.
+    """
 
     fitting: int
     needed: int
@@ -54,6 +61,8 @@ class Inquiry:
         self.session = Session(cache, framework_of(cache, configuration), configuration, now)
         self._positions: dict[str, int] | None = None
         self._holders: dict[object, tuple[Holder, ...]] = {}
+        self._takes_anything = takes_anything(self.session)
+        self._taken: dict[object, bool] = {}
         self._trials = Trials(self.session, max(20, work // max(1, len(cache.nodes))))
 
     def full_reason(self, job: JobInfo) -> Reason | None:
@@ -68,21 +77,35 @@ class Inquiry:
             position=position,
             ahead=None if position is None else position - 1,
             waited=None if reason.since is None else max(0, int(self._now - reason.since)),
-            holders=self._who_has(job, reason),
+            holders=tuple(self._with_rights(job, each) for each in self._who_has(job, reason)),
             suggestion=suggest(self._trials, job, reason),
         )
 
     def members(self, job: JobInfo) -> Members:
         """How many of the gang's members find a node now, whatever quota says, and what the others lack."""
-        ready = job.ready
-        tasks = [task for task in job.pending.values() if task.schedulable and not job.is_companion(task)]
+        tasks = self.session.sort_tasks(
+            task for task in job.pending.values() if task.schedulable and not job.is_companion(task)
+        )
         with self._trials.undone():
-            find = partial(find_places, self.session, job, self.session.sort_tasks(tasks), quota=False)
-            attempt = self.session.holds.place(job, find)
-            surveys = [(task.spec.name, self.session.survey_nodes(task.shape)) for task in attempt.short.values()]
+            attempt = self.session.holds.place(job, partial(find_places, self.session, job, tasks, quota=False))
             attempt.statement.discard()
-        found = ready + attempt.placed + attempt.later
-        return Members(found, max(job.min_member, ready), {name: describe_nodes(each) for name, each in surveys})
+            with self.session.holds.lifted_for(job):
+                failing = self._failing(job, tasks, attempt)
+        return Members(job.ready + attempt.members, max(job.min_member, job.ready), failing)
+
+    def _failing(self, job: JobInfo, tasks: list[TaskInfo], attempt: Attempt) -> dict[str, str]:
+        if attempt.reserved is not None:
+            return {tasks[0].spec.name: HELD_FOR_OTHERS} if tasks else {}
+        failing = {
+            task.spec.name: describe_nodes(survey_nodes(self.session, task.shape)) for task in attempt.short.values()
+        }
+        for shape, reason in attempt.denied.items():
+            task = next((each for each in tasks if each.shape.id == shape), None)
+            failing[reason.member or (task.spec.name if task is not None else "")] = reason.detail or describe(reason)
+        held = held_back(job)
+        if held:
+            failing[held[0].spec.name] = held_by(held[:1])
+        return failing
 
     def position(self, job: JobInfo) -> int | None:
         """Which of the waiting gangs of its queue it is, from 1; None for one that would not be placed anyway."""
@@ -130,7 +153,17 @@ class Inquiry:
         hold = self._hold_in_the_way(job) if reason.code is Code.ROOM_RESERVED else None
         if hold is None:
             return ()
-        return (Holder(hold.job.key, hold.job.queue.name, hold.need.get(resource), reclaimable=False),)
+        return (Holder(hold.job.key, hold.job.queue.name, hold.need.get(resource), held=True),)
+
+    def _with_rights(self, job: JobInfo, holder: Holder) -> Holder:
+        """The holder as the gang sees it: whether what it has can be taken back for this one."""
+        other = self._cache.jobs.get(holder.pod_group)
+        if other is None or holder.held or not self._takes_anything:
+            return holder
+        key = (gang_key(job), job.key if job.key in self._cache.rivals.losers else "", holder.pod_group)
+        if key not in self._taken:
+            self._taken[key] = can_be_taken(self.session, job, other)
+        return replace(holder, reclaimable=self._taken[key])
 
     def _remembered(self, key: object, find: Callable[[], tuple[Holder, ...]]) -> tuple[Holder, ...]:
         known = self._holders.get(key)
@@ -173,15 +206,8 @@ class Inquiry:
         found = sorted(((amount, key) for key, amount in amounts.items() if amount > 0), key=lambda e: (-e[0], e[1]))
         holders = [self._holder(key, amount) for amount, key in found[:MOST_HOLDERS]]
         if elsewhere > 0:
-            holders.append(Holder("", "", elsewhere, reclaimable=False))
+            holders.append(Holder("", "", elsewhere))
         return tuple(holders)
 
     def _holder(self, key: str, amount: int) -> Holder:
-        job = self._cache.jobs[key]
-        spec = job.queue.spec
-        reclaimable = spec is not None and spec.reclaimable and any(_may_go(task) for task in job.tasks.values())
-        return Holder(key, job.queue.name, amount, reclaimable)
-
-
-def _may_go(task: TaskInfo) -> bool:
-    return task.status in (TaskStatus.BOUND, TaskStatus.RUNNING) and task.spec.preemptable
+        return Holder(key, self._cache.jobs[key].queue.name, amount)

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 class Attempt:
     """How far a gang came.
 
-    `placed` tasks have a node now, `later` ones will. `found` counts both by shape. `short` are the shapes that found
-    no node, `lacking` their kinds, `denied` those that quota (or a volume that is not ready) refused. `reserved` is set
-    when there is room, but held for others.
+    `placed` tasks have a node now, `later` ones will; `companions` of both are no members. `found` counts both, by
+    shape. `short` are the shapes that found no node, `lacking` their kinds, `denied` those that quota (or a volume that
+    is not ready) refused. `reserved` is set when there is room, but held for others.
     """
 
     statement: Statement
@@ -38,11 +38,17 @@ class Attempt:
     complete: bool = False
     placed: int = 0
     later: int = 0
+    companions: int = 0
     found: dict[int, int] = field(default_factory=dict)
     short: dict[int, TaskInfo] = field(default_factory=dict)
     lacking: dict[Hashable, TaskInfo] = field(default_factory=dict)
     denied: dict[int, Reason] = field(default_factory=dict)
     reserved: Reason | None = None
+
+    @property
+    def members(self) -> int:
+        """How many members have found a place, now or later."""
+        return self.placed + self.later - self.companions
 
     def wanting_nodes(self) -> dict[int, int]:
         """The shapes that more nodes would help, each with how many tasks of it found a place all the same."""
@@ -186,6 +192,7 @@ def _pack_gang(session: Session, job: JobInfo, tasks: list[TaskInfo], *, quota: 
         if not attempt.statement.allocate(task, node):
             return attempt
         attempt.placed += 1
+        attempt.companions += job.is_companion(task)
     attempt.complete = session.job_ready(job)
     return attempt
 
@@ -235,4 +242,5 @@ def place_task(session: Session, job: JobInfo, task: TaskInfo, attempt: Attempt,
         return
     attempt.placed += now
     attempt.later += not now
+    attempt.companions += job.is_companion(task)
     attempt.found[shape.id] = attempt.found.get(shape.id, 0) + 1

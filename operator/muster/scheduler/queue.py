@@ -205,7 +205,8 @@ def limits(capability: Resources) -> list[tuple[str, int]]:
 def capability_reason(queue: QueueInfo, dimension: str, request: Resources) -> Reason:
     """The queue's hard cap has no room for `request`."""
     cap = queue.capability or Resources()
-    used = queue.subtree.allocated.get(dimension) + queue.subtree.releasing.get(dimension)
+    leaving = queue.subtree.releasing.get(dimension)
+    used = queue.subtree.allocated.get(dimension) + leaving
     limit = cap.get(dimension)
     return Reason(
         Code.QUEUE_QUOTA,
@@ -215,8 +216,16 @@ def capability_reason(queue: QueueInfo, dimension: str, request: Resources) -> R
         free=max(0, limit - used),
         limit=limit,
         queue=queue.name,
+        detail="pods that are leaving counted" if leaving else "",
         wakes=(Wake.QUEUE,),
     )
+
+
+def promised_in(sums: Sums, dimension: str) -> str:
+    """In words, what counts beside what is used, or does not, when a gang asks to be admitted."""
+    found = ["what was promised to admitted gangs counted"] if sums.inqueue.get(dimension) else []
+    found += ["what gangs use above their minimum not counted"] if sums.elastic.get(dimension) else []
+    return " and ".join(found)
 
 
 def parent_of(queue: QueueInfo) -> str:

@@ -138,13 +138,15 @@ class NearMiss:
 class Holder:
     """Who has some of what is lacking: `amount` of the reason's resource, used by a PodGroup (empty: pods of others).
 
-    `reclaimable`: its queue gives back what it uses above its due.
+    `reclaimable`: an action that is configured may evict pods of it for the gang that waits. `held`: the PodGroup does
+    not use it yet, room is held for it.
     """
 
     pod_group: str
     queue: str
     amount: int
-    reclaimable: bool
+    reclaimable: bool = False
+    held: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,6 +237,7 @@ _ADVICE = {
 _ADVICE_ON = {
     Code.POD_GROUP_MISSING: Advice.CHANGE,
     Code.VOLUME_NOT_READY: Advice.CHANGE,
+    Code.RESOURCE_CLAIM_NOT_READY: Advice.CHANGE,
 }
 
 
@@ -280,7 +283,7 @@ def _extender_refused(reason: Reason) -> str:
 
 def _queue_quota(reason: Reason) -> str:
     return (
-        f"queue {reason.queue} has no quota left: asked for {amount(reason, reason.requested)}, "
+        f"queue {reason.queue} has too little quota left: asked for {amount(reason, reason.requested)}, "
         f"used {amount(reason, reason.used)} of {amount(reason, reason.limit)}"
         + (f", {reason.detail}" if reason.detail else "")
     )
@@ -348,8 +351,8 @@ _TEXTS: dict[Code, Callable[[Reason], str]] = {
     ),
     Code.NOT_ENOUGH_NODES: _not_enough_nodes,
     Code.ROOM_RESERVED: lambda r: (
-        f"there is room, but it is held for a gang of queue {r.queue} that has waited too long, and would be "
-        f"taken from it{f' ({r.detail})' if r.detail else ''}"
+        f"there is room, but it is held for a gang of queue {r.queue} that has waited too long"
+        f"{f'; beside it only what is over by {r.detail} is started' if r.detail else ''}"
     ),
     Code.WAITING_FOR_RELEASE: lambda r: (
         f"{r.have} of {r.need} members have a place now, the others wait for pods that are leaving"

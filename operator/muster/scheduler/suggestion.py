@@ -11,14 +11,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from muster.scheduler.eligibility import obstacle_to_placement
 from muster.scheduler.parking import Relief
 from muster.scheduler.placing import find_places, gang_key
 from muster.scheduler.reasons import Code, Reason, ReasonClass, Suggestion
 from muster.scheduler.resources import CPU, MEMORY, PODS, Resources, format_amount, total
-from muster.scheduler.specs import Phase
+from muster.scheduler.specs import Phase, PodGroupSpec
 from muster.scheduler.task import TaskInfo
 
 if TYPE_CHECKING:
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from muster.scheduler.queue import QueueInfo
     from muster.scheduler.session import Session
 
+Change = Callable[["JobInfo"], Suggestion]
+"""What helps gangs that are alike, said of one of them."""
 _STEPS = {CPU: 100, MEMORY: 64 * 1024**2}
 """In what steps a request is made smaller: 100m CPU, 64Mi memory, one of anything else."""
 
@@ -36,7 +38,7 @@ class Trials:
     def __init__(self, session: Session, left: int) -> None:
         self.session = session
         self.left = left
-        self.known: dict[object, Suggestion | None] = {}
+        self.known: dict[object, Change | None] = {}
 
     def fits(self, job: JobInfo) -> bool:
         """Whether the gang, in the form that it has now, would be admitted and placed."""
@@ -103,14 +105,16 @@ def suggest(trials: Trials, job: JobInfo, reason: Reason) -> Suggestion | None:
             return None
         with trials.undone():
             trials.known[key] = _smallest_change(trials, job, reason)
-    return trials.known[key]
+    found = trials.known[key]
+    return found(job) if found is not None else None
 
 
-def _smallest_change(trials: Trials, job: JobInfo, reason: Reason) -> Suggestion | None:
+def _smallest_change(trials: Trials, job: JobInfo, reason: Reason) -> Change | None:
     if reason.reason_class is ReasonClass.QUOTA or reason.code is Code.LARGER_THAN_QUEUE:
         queue = _another_queue(trials, job)
         if queue is not None:
-            return Suggestion(f"in queue {queue.name} it would be placed now", {"queue": queue.name})
+            found = Suggestion(f"in queue {queue.name} it would be placed now", {"queue": queue.name})
+            return lambda _job: found
     fewer = _fewer_members(trials, job)
     smaller = _smaller_member(trials, job, reason)
     if fewer is not None and (smaller is None or fewer[0] >= smaller[0]):
@@ -152,34 +156,72 @@ def _share_out(session: Session) -> None:
         plugin.on_session_open(session)
 
 
-def _fewer_members(trials: Trials, job: JobInfo) -> tuple[float, Suggestion] | None:
-    """The largest minimum with which it fits: what part of the gang that is, and in words."""
-    members = trials.session.sort_tasks(
-        task for task in job.pending.values() if task.schedulable and not job.is_companion(task)
+def _fewer_members(trials: Trials, job: JobInfo) -> tuple[float, Change] | None:
+    """The largest minimum with which it fits: what part of the gang that is, and in words.
+
+    Of each role that has a minimum one member stays: without its head a cluster is none.
+    """
+    members, least_of_all = _one_of_each_role_first(
+        job,
+        trials.session.sort_tasks(
+            task for task in job.pending.values() if task.schedulable and not job.is_companion(task)
+        ),
     )
     placed = job.ready
-    if len(members) < 2 or job.min_member - placed < 2:
+    before = job.spec
+    if before is None or len(members) < 2 or job.min_member - placed < 2:
         return None
 
-    def fits(count: int) -> bool:
-        with _as_if_smaller(job, placed + count, members[count:]):
+    def fits(count: int, *, promised: bool = False) -> bool:
+        with _as_if_smaller(job, placed + count, members[count:], promised=promised):
             return trials.fits(job)
 
-    count = _largest(trials, min(len(members), job.min_member - placed) - 1, fits)
+    count = _largest(trials, min(len(members), job.min_member - placed) - 1, fits, max(1, least_of_all))
     if count is None:
         return None
     least = placed + count
-    text = f"with {least} members instead of {job.min_member} it would be placed now"
-    return count / len(members), Suggestion(text, {"minMember": least})
+    change: dict[str, Any] = {"minMember": least}
+    with _as_if_smaller(job, least, members[count:]) as smaller:
+        if smaller.min_task_member != before.min_task_member:
+            change["minTaskMember"] = dict(smaller.min_task_member)
+    if not fits(count, promised=True):
+        change |= _min_resources(smaller)
+    text = f"with {least} member{'' if least == 1 else 's'} instead of {job.min_member} it would be placed now"
+    found = Suggestion(text, change)
+    return count / len(members), lambda _job: found
+
+
+def _one_of_each_role_first(job: JobInfo, tasks: list[TaskInfo]) -> tuple[list[TaskInfo], int]:
+    """The tasks, those first without which a role that has a minimum would be empty; and how many those are."""
+    empty = {role for role, _ in job.role_minimums() if not job.placed_of(role)}
+    first: dict[str, TaskInfo] = {}
+    for task in tasks:
+        if task.role in empty:
+            first.setdefault(task.role, task)
+    chosen = list(first.values())
+    return [*chosen, *(task for task in tasks if task not in chosen)], len(chosen)
+
+
+def _min_resources(spec: PodGroupSpec) -> dict[str, Any]:
+    minimum = spec.min_resources
+    if minimum is None:
+        return {}
+    amounts = {name: format_amount(name, minimum.get(name)) for name in minimum.dimensions() if minimum.get(name)}
+    return {"minResources": amounts}
 
 
 @contextmanager
-def _as_if_smaller(job: JobInfo, least: int, left_out: list[TaskInfo]) -> Iterator[None]:
+def _as_if_smaller(
+    job: JobInfo, least: int, left_out: list[TaskInfo], *, promised: bool = False
+) -> Iterator[PodGroupSpec]:
+    """The gang without these members; `promised`: its minResources are what they were."""
     spec = job.spec
     if spec is None:
         raise ValueError(f"{job.key} has no PodGroup")
     without = total(task.request for task in left_out).without_pods()
-    minimum = spec.min_resources.exceeded(without) if spec.min_resources is not None else None
+    minimum = spec.min_resources
+    if minimum is not None and not promised:
+        minimum = minimum.exceeded(without)
     roles = dict(spec.min_task_member)
     for task in left_out:
         if roles.get(task.role, 0) > 0:
@@ -188,12 +230,12 @@ def _as_if_smaller(job: JobInfo, least: int, left_out: list[TaskInfo]) -> Iterat
     pending, job.shape_key = job.pending, None
     job.pending = {uid: task for uid, task in pending.items() if task not in left_out}
     try:
-        yield
+        yield job.spec
     finally:
         job.spec, job.pending, job.shape_key = spec, pending, None
 
 
-def _smaller_member(trials: Trials, job: JobInfo, reason: Reason) -> tuple[float, Suggestion] | None:
+def _smaller_member(trials: Trials, job: JobInfo, reason: Reason) -> tuple[float, Change] | None:
     """The largest request of the member that finds no place with which the gang fits."""
     resource = reason.resource
     if resource is None or resource == PODS:
@@ -205,26 +247,34 @@ def _smaller_member(trials: Trials, job: JobInfo, reason: Reason) -> tuple[float
     alike = [task for task in job.pending.values() if task.shape is member.shape]
     asked, step = member.shape.init_request.get(resource), _STEPS.get(resource, 1000)
 
-    def fits(steps: int) -> bool:
-        with _as_if_smaller_pods(trials.session, job, alike, resource, steps * step):
+    def fits(steps: int, *, promised: bool = False) -> bool:
+        with _as_if_smaller_pods(trials.session, job, alike, resource, steps * step, promised=promised):
             return trials.fits(job)
 
     steps = _largest(trials, (asked - 1) // step, fits)
     if steps is None:
         return None
-    quantity = format_amount(resource, steps * step)
-    who = f"pods like {member.spec.name}" if len(alike) > 1 else member.spec.name
-    text = (
-        f"if {who} asked for {resource} {quantity} instead of {format_amount(resource, asked)} it would be placed now"
-    )
-    change = {"member": member.spec.name, "requests": {resource: quantity}}
-    return steps * step / asked, Suggestion(text, change)
+    quantity, shape, size = format_amount(resource, steps * step), member.shape, format_amount(resource, asked)
+    more: dict[str, Any] = {}
+    if not fits(steps, promised=True):
+        with _as_if_smaller_pods(trials.session, job, alike, resource, steps * step) as smaller:
+            more = _min_resources(smaller) if smaller is not None else {}
+
+    def say(asking: JobInfo) -> Suggestion:
+        own = sorted((task for task in asking.pending.values() if task.shape is shape), key=lambda task: task.order)
+        name = own[0].spec.name
+        who = f"pods like {name}" if len(own) > 1 else name
+        text = f"if {who} asked for {resource} {quantity} instead of {size} it would be placed now"
+        return Suggestion(text, {"member": name, "requests": {resource: quantity}, **more})
+
+    return steps * step / asked, say
 
 
 @contextmanager
 def _as_if_smaller_pods(
-    session: Session, job: JobInfo, tasks: list[TaskInfo], resource: str, amount: int
-) -> Iterator[None]:
+    session: Session, job: JobInfo, tasks: list[TaskInfo], resource: str, amount: int, *, promised: bool = False
+) -> Iterator[PodGroupSpec | None]:
+    """The gang with these pods asking for less; `promised`: its minResources are what they were."""
     book, spec = session.cache.shapes, job.spec
     originals = [(task, task.spec, task.shape) for task in tasks]
     less = Resources()
@@ -233,11 +283,11 @@ def _as_if_smaller_pods(
         less.add(pod.request.exceeded(request).without_pods())
         task.spec = replace(pod, request=request, init_request=init)
         task.shape = book.take(request, init, task.shape.scheduling)
-    if spec is not None and spec.min_resources is not None:
+    if spec is not None and spec.min_resources is not None and not promised:
         job.spec = replace(spec, min_resources=spec.min_resources.exceeded(less))
     job.shape_key = None
     try:
-        yield
+        yield job.spec
     finally:
         for task, pod, shape in originals:
             book.give_back(task.shape)
@@ -256,11 +306,11 @@ def _limited(request: Resources, resource: str, amount: int) -> Resources:
     return limited
 
 
-def _largest(trials: Trials, upto: int, fits: Callable[[int], bool]) -> int | None:
-    """The largest number from 1 to `upto` that fits, where a smaller one fits as well; None when 1 does not."""
-    if upto < 1 or trials.left <= 0 or not fits(1):
+def _largest(trials: Trials, upto: int, fits: Callable[[int], bool], least: int = 1) -> int | None:
+    """The largest number from `least` to `upto` that fits, where all smaller ones do; None when `least` does not."""
+    if upto < least or trials.left <= 0 or not fits(least):
         return None
-    low, high = 1, upto
+    low, high = least, upto
     while low < high and trials.left > 0:
         middle = (low + high + 1) // 2
         if fits(middle):

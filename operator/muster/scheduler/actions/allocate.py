@@ -177,8 +177,8 @@ def _allocate_job(session: Session, job: JobInfo, sheet: list[TaskInfo]) -> bool
 
 def _hold(session: Session, job: JobInfo, sheet: list[TaskInfo], attempt: Attempt) -> None:
     """Keep what a gang has found from the jobs after it, until the cycle ends."""
-    session.find(job, *refusal_reasons(session, job, attempt))
     attempt.statement.discard()
+    session.find(job, *refusal_reasons(session, job, attempt))
     session.keep(place_gang(session, job, sheet[::-1]).statement, job)
 
 

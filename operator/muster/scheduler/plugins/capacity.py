@@ -8,13 +8,14 @@ queues and on the size of the cluster only, so they are worked out when one of t
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from muster.scheduler.framework import ExtensionPoints, Plugin, Standing, Vote
 from muster.scheduler.plugins.arguments import boolean, natural, only
 from muster.scheduler.plugins.capacity_victims import Victims
 from muster.scheduler.plugins.entitlement import Entitlement, branches_apart, common_level, flat, hierarchical
-from muster.scheduler.queue import QueueInfo
+from muster.scheduler.queue import QueueInfo, promised_in
 from muster.scheduler.reasons import Code, Reason, Wake
 from muster.scheduler.resources import Resources, over_limit, partly_within, share
 
@@ -107,7 +108,8 @@ class Capacity(Plugin):
             used = sums.allocated.plus(sums.inqueue).minus(sums.elastic)
             dimension = over_limit(used, minimum, entitled.limit)
             if dimension is not None:
-                return self._quota(each, dimension, minimum, used, entitled.limit)
+                found = self._quota(each, dimension, minimum, used, entitled.limit)
+                return replace(found, detail=promised_in(sums, dimension))
         return True
 
     def _quota(self, queue: QueueInfo, dimension: str, request: Resources, used: Resources, limit: Resources) -> Reason:

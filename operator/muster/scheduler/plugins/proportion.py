@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from muster.scheduler.framework import ExtensionPoints, Plugin, Standing, Vote
 from muster.scheduler.plugins.water_filling import FINE, Claim, Part, fill
-from muster.scheduler.queue import QueueInfo, limits
+from muster.scheduler.queue import QueueInfo, limits, promised_in
 from muster.scheduler.reasons import Code, Reason, Wake
 from muster.scheduler.resources import Resources, share, total
 from muster.scheduler.specs import QueueSpec
@@ -101,7 +101,9 @@ class Proportion(Plugin):
         lacking = used.plus(minimum).violations(limit, minimum)
         if not lacking:
             return True
-        return _quota(queue, lacking[0], minimum, used, limit)
+        return replace(
+            _quota(queue, lacking[0], minimum, used, limit), detail=promised_in(queue.own_sums(), lacking[0])
+        )
 
     def _share(self, queue: QueueInfo) -> float:
         """The largest part of its deserved amounts that the queue uses; above 1 it uses more.
