@@ -7,9 +7,13 @@ from typing import Any
 import pytest
 
 from muster.kube.resource import PODGROUPS, PODS, RAYCLUSTERS
+from tests.integration.fault_proxy import Answer, Drop, FaultProxy, LoseAnswer, matching
+from tests.integration.faults import Fault
 from tests.integration.observed import Observed
 from tests.integration.operators import Operator, eventually
+from tests.integration.ray_dashboard import RayDashboards
 from tests.integration.ray_manifests import ray_cluster, template, worker_group
+from tests.integration.stand_ins import StandIns
 
 pytest_plugins = ("tests.integration.controller_fixtures",)
 
@@ -130,3 +134,26 @@ async def test_an_upgrade_that_was_cut_short_after_the_head_is_finished(seen: Ob
     await seen.api.delete(PODS, seen.namespace, head["metadata"]["name"], grace_seconds=0)
     await operator.start()
     await all_anew(seen, old)
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        pytest.param(LoseAnswer(), id="it lands and nobody is told"),
+        pytest.param(Drop(), id="it never arrives"),
+        pytest.param(Answer(500, "InternalError"), id="500"),
+        pytest.param(Answer(409, "Conflict"), id="409"),
+    ],
+)
+async def test_an_upgrade_whose_deletes_go_wrong_makes_one_new_generation(
+    proxy: FaultProxy, seen: Observed, stand_ins: StandIns, dashboards: RayDashboards, fault: Fault
+) -> None:
+    injection = proxy.inject(fault, when=matching("DELETE", "/pods/"), times=2)
+    async with Operator(proxy.connection(), seen.namespace, dashboards):
+        old = await create(seen)
+        await change(seen, rayVersion="2.53.0")
+        await all_anew(seen, old)
+        await seen.cluster_state("demo", "ready")
+        await seen.until(RAYCLUSTERS, "demo", lambda it: not it["status"].get("reason"), "nothing is amiss any more")
+    assert injection.hits == 2
+    assert len(await stand_ins.all_that_ever_were(PODS)) == 6
