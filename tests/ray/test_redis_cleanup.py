@@ -35,7 +35,7 @@ def test_the_job_is_its_clusters_and_bounded_in_time() -> None:
 def test_a_job_without_an_owner_goes_by_itself() -> None:
     made = job(owned=False)
     assert "ownerReferences" not in made["metadata"]
-    assert made["spec"]["ttlSecondsAfterFinished"] == 60
+    assert made["spec"]["ttlSecondsAfterFinished"] == 30
     assert made["metadata"]["annotations"] == {"muster.dev/redis-cleanup-of": "uid-1"}
 
 

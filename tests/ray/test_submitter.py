@@ -163,6 +163,17 @@ def test_a_users_own_command_is_run_as_it_is_with_the_same_environment() -> None
     assert "podFailurePolicy" not in job["spec"]
 
 
+def test_the_way_to_the_token_is_added_unless_the_template_has_its_own() -> None:
+    token = {"name": "RAY_AUTH_TOKEN", "valueFrom": {"secretKeyRef": {"name": "demo", "key": "auth_token"}}}
+    mode = {"name": "RAY_AUTH_MODE", "value": "token"}
+    own = {"name": "RAY_AUTH_TOKEN", "value": "mine"}
+    plain = pod_of(manifest(token_env=[mode, token]))["containers"][0]["env"]
+    assert [entry for entry in plain if "AUTH" in entry["name"]] == [mode, token]
+    job = ray_job(submitterPodTemplate=user_template(container={"name": "c", "env": [own]}))
+    given = pod_of(manifest(job, token_env=[mode, token]))["containers"][0]["env"]
+    assert [entry for entry in given if "AUTH" in entry["name"]] == [own, mode]
+
+
 @pytest.mark.parametrize("nothing", [None, ""])
 def test_a_template_that_leaves_the_restart_policy_empty_gets_ours(nothing: str | None) -> None:
     job = manifest(ray_job(submitterPodTemplate=user_template(container={"name": "mine"}, restartPolicy=nothing)))

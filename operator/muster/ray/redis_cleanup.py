@@ -20,7 +20,7 @@ Manifest = dict[str, Any]
 ACTIVE_SECONDS: Final = 300
 """How long the Job may take."""
 RESOURCES: Final = {"cpu": "200m", "memory": "256Mi"}
-_KEPT_SECONDS: Final = 60
+_KEPT_SECONDS: Final = 30
 _POD_FIELDS: Final = (
     "affinity",
     "dnsConfig",

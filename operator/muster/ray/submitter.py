@@ -70,10 +70,12 @@ def submitter_job(
     """
     template = submitter_template(job, image=image, gang=gang, image_pull_policy=image_pull_policy)
     container = template["spec"]["containers"][0]
+    own = container.get("env") or []
+    named = {variable.get("name") for variable in own}
     container["env"] = [
-        *(container.get("env") or []),
+        *own,
         *submission_env(job, submission_id, dashboard_address),
-        *map(dict, token_env),
+        *(dict(variable) for variable in token_env if variable["name"] not in named),
     ]
     spec: dict[str, Any] = {"backoffLimit": _backoff_limit(job), "template": template}
     if container.get("command") == COMMAND and template["spec"]["restartPolicy"] == "Never":

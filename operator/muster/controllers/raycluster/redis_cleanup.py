@@ -15,6 +15,7 @@ import logging
 
 from muster.api.errors import MalformedResource
 from muster.api.raycluster import RayCluster
+from muster.controllers.children import controller_of
 from muster.controllers.clock import seconds_of
 from muster.controllers.context import Context
 from muster.controllers.primary import Raw
@@ -92,7 +93,7 @@ class _Ending:
         if job is not None and _is_ours(job, self._cluster):
             ended = _end_of(job)
             if ended is None:
-                return self._again_in(self._pause)
+                return self._again_in(self._pause(job))
             if ended == "Failed":
                 self._say_left_behind()
             return None
@@ -113,7 +114,7 @@ class _Ending:
             return self._again_in(_LOOK_AGAIN_SECONDS)
         message = f"Created Redis cleanup Job {key}"
         self._say("Normal", "CreatedRedisCleanupJob", message, "Create", change=created.metadata.uid)
-        return self._again_in(self._pause)
+        return self._again_in(self._pause(created))
 
     async def _job(self) -> Job | None:
         meta, jobs = self._cluster.metadata, self._context.jobs
@@ -125,10 +126,9 @@ class _Ending:
         pods = not_stuck(self._context.pods_of(self._cluster), self._now)
         return [keeps_place_until(pod) if is_terminating(pod) else self._until for pod in pods if is_head(pod)]
 
-    @property
-    def _pause(self) -> float:
+    def _pause(self, job: Job) -> float:
         """How long to leave the Job alone. The changes of one without an owner lead nobody here."""
-        return _LOOK_AGAIN_SECONDS if self._in_foreground else self._until - self._now
+        return _LOOK_AGAIN_SECONDS if controller_of(job.metadata) is None else self._until - self._now
 
     def _again_in(self, seconds: float) -> Requeue:
         return Requeue(max(0.0, min(seconds, self._until - self._now)))
