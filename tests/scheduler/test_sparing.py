@@ -130,7 +130,7 @@ def test_a_pod_elsewhere_is_evicted_for_the_quota_that_it_holds() -> None:
         waiting("elsewhere", pod("elsewhere-w-0", "elsewhere", 1), queue="q"),
     )
     outcome = cluster.cycle()
-    assert evictions(outcome) == {"a-0", "b-0"}
+    assert evictions(outcome) == {"a-1", "b-1"}
     assert [each.pod for each in outcome.pipelined] == ["high-w-0"]
 
 

@@ -47,8 +47,8 @@ def _parts(amount: Resources, need: Resources) -> float:
 
 
 def bundles_of(job: JobInfo, candidates: Iterable[TaskInfo]) -> list[Bundle]:
-    """One gang's candidates, the least important first in each bundle."""
-    tasks = sorted(candidates, key=lambda task: (task.spec.priority, task.uid))
+    """One gang's candidates, the least important first in each bundle; of equals who comes first."""
+    tasks = sorted(candidates, key=lambda task: task.spec.priority)
     surplus = job.ready - job.min_member
     if surplus < 0:
         return [Bundle(job, tasks, whole=False)]

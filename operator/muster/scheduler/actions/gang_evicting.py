@@ -55,7 +55,9 @@ def _cleared_room(
         if task.job is not None and _may_go(session, job, task):
             by_job.setdefault(task.job.key, []).append(task)
     jobs = session.cache.jobs
-    bundles = [bundle for key, tasks in by_job.items() for bundle in bundles_of(jobs[key], tasks)]
+    # As everywhere, of a job's pods the one that is placed last goes first.
+    last_first = {key: reversed(session.sort_tasks(tasks)) for key, tasks in by_job.items()}
+    bundles = [bundle for key, tasks in last_first.items() for bundle in bundles_of(jobs[key], tasks)]
 
     def key(bundle: Bundle) -> Any:
         return (bundle.whole, order(bundle, need), bundle.order)
