@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from muster.kube.resource import INGRESSES, RAYCLUSTERS, ROLEBINDINGS, ROLES, SERVICEACCOUNTS
-from tests.integration.fault_proxy import Answer, Drop, FaultProxy, LoseAnswer, SpoilAnswer, matching
+from tests.integration.fault_proxy import Answer, Drop, FaultProxy, LoseAnswer, ProxiedRequest, SpoilAnswer, matching
 from tests.integration.faults import Fault
 from tests.integration.observed import Observed
 from tests.integration.operators import Operator
@@ -53,3 +53,31 @@ async def test_a_create_that_goes_wrong_is_made_up_for(
         await seen.api.create(RAYCLUSTERS, seen.namespace, cluster())
         await all_there(seen)
     assert injection.hits == 2 or isinstance(fault, LoseAnswer | SpoilAnswer)
+
+
+@pytest.mark.usefixtures("stand_ins")
+async def test_a_look_at_a_cluster_that_has_all_writes_nothing_but_the_status(
+    proxy: FaultProxy, seen: Observed, dashboards: RayDashboards
+) -> None:
+    manifest = cluster()
+    manifest["spec"]["upgradeStrategy"] = {"type": "Recreate"}
+    async with Operator(proxy.connection(), seen.namespace, dashboards) as operator:
+        await seen.api.create(RAYCLUSTERS, seen.namespace, manifest)
+        await all_there(seen)
+        await operator.kill()
+        written: list[str] = []
+        proxy.on_write(lambda write: written.append(f"{write.request.method} {write.request.path}"), when=of_objects)
+        await operator.start()
+        change = {"spec": {"headServiceAnnotations": {"seen": "by nobody"}}}
+        changed = await seen.api.patch(RAYCLUSTERS, seen.namespace, "demo", change)
+        generation = changed["metadata"]["generation"]
+        await seen.until(
+            RAYCLUSTERS, "demo", lambda it: it["status"]["observedGeneration"] == generation, "the change was looked at"
+        )
+    assert set(written) == {f"PATCH /apis/ray.io/v1/namespaces/{seen.namespace}/rayclusters/demo/status"}
+
+
+def of_objects(request: ProxiedRequest) -> bool:
+    """Events and dry runs change nothing that anybody depends on; the two queues that are always there are shared."""
+    beside = ("/events", "/podtemplates", "/queues")
+    return request.is_write and not any(kind in request.path for kind in beside)
