@@ -166,3 +166,4 @@ async def test_a_job_whose_selected_cluster_goes_away_fails(seen: Observed) -> N
     await seen.job_state("demo", "Waiting")
     await seen.api.delete(RAYCLUSTERS, seen.namespace, "shared")
     assert (await seen.job_state("demo", "Failed"))["reason"] == "RayClusterLost"
+    assert "ray-demo-pg" not in await seen.names(PODGROUPS)

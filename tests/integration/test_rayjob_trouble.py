@@ -83,6 +83,17 @@ async def test_a_worker_that_crashes_under_a_running_job_shows_and_the_job_goes_
     assert "the job is SUCCEEDED" in done["message"]
 
 
+async def test_a_worker_that_crashes_while_a_user_is_waited_for_shows(seen: Observed) -> None:
+    await create(seen, submissionMode="InteractiveMode")
+    await seen.job_state("demo", "Waiting")
+    name = await pod_of(seen, "workers")
+    crash = {"restartCount": 3, "lastState": {"terminated": {"exitCode": 1, "reason": "Error"}}}
+    await report(seen, name, "CrashLoopBackOff", "back-off", **crash)
+    assert name in (await reason_is(seen, "CrashLoopBackOff"))["message"]
+    await report(seen, name, "ContainerCreating")
+    assert "spec.jobId" in (await reason_is(seen, None))["message"]
+
+
 async def test_what_can_not_heal_fails_a_job_that_wants_to_fail_fast_and_is_not_retried(
     seen: Observed, stand_ins: StandIns
 ) -> None:

@@ -17,6 +17,7 @@ from muster.controllers.rayjob.deadlines import deadlines
 from muster.controllers.rayjob.ending import fail
 from muster.controllers.rayjob.finalizer import hold_finalizer
 from muster.controllers.rayjob.gang import keep_gang
+from muster.controllers.rayjob.interactive import ASK_FOR_JOB
 from muster.controllers.rayjob.look import Look
 from muster.controllers.rayjob.selecting import begin_again_elsewhere, select
 from muster.controllers.rayjob.sidecar import head_has_begun, in_head, ray_has_the_job
@@ -29,8 +30,6 @@ from muster.kube.resource import QUEUES
 from muster.ray.authentication import token_env
 from muster.ray.gang import pod_group_name, queue_name
 from muster.ray.selection import runs_elsewhere
-
-_ASK_FOR_JOB = "The cluster is ready; submit a job to it, then set spec.jobId to the job's id"
 
 
 async def initialize(look: Look) -> Requeue | None:
@@ -97,7 +96,7 @@ async def _submit(look: Look, cluster: ObservedRayCluster) -> None:
     model = job_cluster.model(look, cluster)
     address = look.context.dashboards.address(job_cluster.dashboard(look, model))
     if look.job.spec.mode == SubmissionMode.INTERACTIVE or not look.status.job_id:
-        await _hand_over(look, cluster, address, JobDeploymentStatus.WAITING, _ASK_FOR_JOB, job_id=None)
+        await _hand_over(look, cluster, address, JobDeploymentStatus.WAITING, ASK_FOR_JOB, job_id=None)
         return
     await hold_finalizer(look)
     if look.job.spec.mode == SubmissionMode.K8S_JOB:

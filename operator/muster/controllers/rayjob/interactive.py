@@ -14,8 +14,12 @@ from muster.controllers.rayjob.ending import fail, fail_without_cluster
 from muster.controllers.rayjob.finalizer import hold_finalizer
 from muster.controllers.rayjob.gang import keep_gang_in_passing
 from muster.controllers.rayjob.look import Look
+from muster.controllers.rayjob.trouble import Troubles
 from muster.controllers.runner import Requeue
 from muster.ray import names
+from muster.ray.selection import runs_elsewhere
+
+ASK_FOR_JOB = "The cluster is ready; submit a job to it, then set spec.jobId to the job's id"
 
 
 async def await_job_id(look: Look) -> Requeue | None:
@@ -34,11 +38,20 @@ async def await_job_id(look: Look) -> Requeue | None:
         return None
     if job_id := _job_id(look):
         await hold_finalizer(look)
-        await look.write(job_deployment_status=JobDeploymentStatus.RUNNING.value, job_id=job_id, message=None)
+        await look.write(
+            job_deployment_status=JobDeploymentStatus.RUNNING.value, job_id=job_id, reason=None, message=None
+        )
         return None
-    await keep_gang_in_passing(look, job_cluster.model(look, cluster), submitter_to_come=False)
-    await look.write(ray_cluster_status=job_cluster.status_copy(cluster))
-    return Requeue(limits[0].at - look.now) if limits else None
+    troubles = Troubles(look, cluster)
+    if await troubles.fail_fast():
+        return None
+    if not runs_elsewhere(look.job):
+        await keep_gang_in_passing(look, job_cluster.model(look, cluster), submitter_to_come=False)
+    await look.write(**troubles.over({"message": ASK_FOR_JOB}), ray_cluster_status=job_cluster.status_copy(cluster))
+    again = [limits[0].at - look.now] if limits else []
+    if (hopeless := troubles.next_look()) is not None:
+        again.append(hopeless)
+    return Requeue(min(again)) if again else None
 
 
 def _job_id(look: Look) -> str | None:
