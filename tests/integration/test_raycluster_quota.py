@@ -109,11 +109,20 @@ async def test_two_jobs_run_one_after_the_other_and_the_one_that_waits_says_why(
             await seen.job_state(name, "Complete")
 
 
-async def test_a_gang_that_never_fits_goes_when_its_user_makes_it_smaller(seen: Observed) -> None:
+async def test_a_gang_that_never_fits_goes_when_its_user_makes_it_smaller(seen: Observed, stand_ins: StandIns) -> None:
+    stand_ins.holds_back = lambda pod: len(stand_ins.there(PODS)) < 3 or not smaller
+    smaller: Object = {}
     async with quota(seen, 3):
         await create(seen, ray_cluster("demo", worker_group(replicas=5)))
         await seen.event("QuotaExceeded")
-        smaller = {"spec": {"workerGroupSpecs": [worker_group(replicas=2)]}}
+
+        async def tried_again() -> bool:
+            return len(await stand_ins.all_that_ever_were(PODS)) > 8
+
+        await eventually(tried_again, "it tries again and again")
+        assert len(await seen.events("CreatedWorkerPod")) == 2
+        assert len(await seen.events("FailedToCreateWorkerPod")) == 1
+        smaller["spec"] = {"workerGroupSpecs": [worker_group(replicas=2)]}
         await seen.api.patch(RAYCLUSTERS, seen.namespace, "demo", smaller)
         status = await seen.cluster_state("demo", "ready")
     assert not status.get("reason")

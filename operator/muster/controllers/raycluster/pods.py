@@ -54,6 +54,8 @@ class PodsOutcome:
     failure: ReplicaFailure | None = None
     error: Exception | None = None
     look_again: list[float] = field(default_factory=list)
+    news: list[Callable[[], None]] = field(default_factory=list)
+    """Events that were kept back; each tells itself."""
     _reasons: set[str] = field(default_factory=set)
 
     def failed(self, reason: str, error: Exception) -> bool:
@@ -67,11 +69,18 @@ class PodsOutcome:
 
 
 class ClusterPods:
-    """One pass over the pods of one cluster."""
+    """One pass over the pods of one cluster. With `hold_news` its events are left to the caller to tell, or not."""
 
     def __init__(
-        self, context: Context, cluster: RayCluster, memory: ClusterMemory, gang: GangMembership | None
+        self,
+        context: Context,
+        cluster: RayCluster,
+        memory: ClusterMemory,
+        gang: GangMembership | None,
+        *,
+        hold_news: bool = False,
     ) -> None:
+        self._hold_news = hold_news
         self._context = context
         self._cluster = cluster
         self._memory = memory
@@ -234,4 +243,8 @@ class ClusterPods:
             self._say("Warning", "NotGangScheduled", message, f"Create{role}", subject=group)
 
     def _say(self, kind: Any, reason: str, message: str, action: str, subject: str = "") -> None:
-        self._context.say(self._cluster, kind, reason, message, action, subject=subject)
+        tell = partial(self._context.say, self._cluster, kind, reason, message, action, subject=subject)
+        if self._hold_news:
+            self._outcome.news.append(tell)
+        else:
+            tell()

@@ -40,12 +40,15 @@ async def pods_within_quota(
     if turn is not None and turn.until > context.clock.now() and not _has_run(context.pods_of(cluster)):
         return await _give_back(context, cluster, turn)
     wanted = cluster if turn is None else _with_least_members(cluster)
-    outcome = await ClusterPods(context, wanted, memory, gang).bring_about()
+    # What happens in a try that comes to nothing was told of the first one: pods have other names at each.
+    outcome = await ClusterPods(context, wanted, memory, gang, hold_news=turn is not None).bring_about()
     refusal = _quota_in(outcome)
     if outcome.failure is None or refusal is None or not _is_short(context, cluster):
         turns.forget(f"{cluster.metadata.namespace}/{cluster.metadata.name}")
         if wanted is not cluster:
             outcome.look_again.append(context.clock.now())  # for those beyond the least
+        for tell in outcome.news:
+            tell()
         return outcome
     return await _give_back(context, cluster, turns.refused(cluster, ReplicaFailure(outcome.failure.reason, refusal)))
 
@@ -54,9 +57,8 @@ async def _give_back(context: Context, cluster: RayCluster, turn: Turn) -> PodsO
     """Delete the pods that the gang has. One that has changed meanwhile is looked at again when that is told."""
     outcome = PodsOutcome(failure=turn.failure, look_again=[turn.until])
     pods = [pod for pod in context.pods_of(cluster) if not is_terminating(pod)]
-    if pods:
-        message = f"{turn.failure.message}. The pods that found room are given back, and the gang tries again later"
-        context.say(cluster, "Warning", "QuotaExceeded", message, "Create")
+    message = f"{turn.failure.message}. The gang keeps no pod until there is room for all of it, and tries again"
+    context.say(cluster, "Warning", "QuotaExceeded", message, "Create")
     for error in await asyncio.gather(*(_delete(context, pod) for pod in pods)):
         outcome.error = outcome.error or error
     return outcome
