@@ -88,6 +88,7 @@ lock: $(STAMP) ## pin the dependencies anew, and the Go programs of the local cl
 	$(BIN)/uv pip compile --quiet --upgrade --python-version 3.11 --no-annotate --no-header --extra dev -c requirements.txt pyproject.toml -o requirements-dev.txt
 	sed -i '1i # What Muster runs with, pinned. Made by `make lock`; pyproject.toml has the ranges.' requirements.txt
 	$(BIN)/python -m tests.cluster.lock_programs
+	$(BIN)/python -m tests.cluster.lock_kuberay
 	sed -i '1i # What Muster is built and tested with, pinned. Made by `make lock`; pyproject.toml has the ranges.' requirements-dev.txt
 
 clean: ## remove what the build made here (not the user cache of the local cluster)

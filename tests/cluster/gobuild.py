@@ -18,7 +18,7 @@ from tests.cluster.progress import Steps
 
 ENVIRONMENT = {"CGO_ENABLED": "0", "GOWORK": "off"}
 # A compiler that lives for seconds had better not collect its garbage, as long as there is memory.
-_COMPILER = {"GOGC": "400", "GOMEMLIMIT": "1GiB"}
+COMPILER = {"GOGC": "400", "GOMEMLIMIT": "1GiB"}
 
 _LINK = " ".join(["-s -w", *(f"-X {variable}={value}" for variable, value in sorted(stamps().items()))])
 # Much of what is compiled is command line tools and generated code that runs once, if at all, or that calls more than
@@ -36,7 +36,7 @@ _SELDOM_RUN = (
     *("github.com/antlr4-go/...", "github.com/quic-go/...", "github.com/coredns/..."),
 )
 # The linker drops what debuggers need: so the compiler need not write it, which is a tenth of its work.
-_BUILD = (
+BUILD = (
     *("go", "build", "-trimpath", "-buildvcs=false", "-gcflags=all=-dwarf=false"),
     *(f"-gcflags={pattern}=-dwarf=false -l" for pattern in _SELDOM_RUN),
     f"-ldflags={_LINK}",
@@ -46,7 +46,7 @@ _BUILD = (
 def recipe() -> str:
     """Return a digest of all that the programs are made from and how; another one builds all of them anew."""
     files = sorted(path for pattern in ("go.*", "*/*.go") for path in MODULE.glob(pattern))
-    return digest(*_BUILD, *(f"{path.relative_to(MODULE)}\n{path.read_text()}" for path in files))
+    return digest(*BUILD, *(f"{path.relative_to(MODULE)}\n{path.read_text()}" for path in files))
 
 
 RECIPE = recipe()
@@ -94,7 +94,7 @@ def _build(wanted: dict[str, Path], cache: Cache, steps: Steps) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         with cache.scratch(folder) as scratch, steps.step(f"Building {', '.join(missing)}"):
             packages = [PROGRAMS[name] for name in missing]
-            run([*_BUILD, "-o", f"{scratch}/", *packages], cwd=MODULE, environment={**_COMPILER, **ENVIRONMENT})
+            run([*BUILD, "-o", f"{scratch}/", *packages], cwd=MODULE, environment={**COMPILER, **ENVIRONMENT})
             for name in missing:
                 (scratch / name).rename(folder / name)
         cache.forget_old(folder)

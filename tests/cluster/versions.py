@@ -17,6 +17,9 @@ KIND: Final = "v0.33.0"
 KWOK: Final = "v0.6.1"
 """The newest that compiles with the client libraries of this Kubernetes."""
 
+KUBERAY: Final = "v1.5.0"
+"""The operator that Muster is compared with, in tests that ask for it; no cluster is made with it."""
+
 RAY: Final = "2.60.0"
 DEBIAN: Final = "bookworm"
 

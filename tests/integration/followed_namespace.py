@@ -18,12 +18,12 @@ _WATCH_SECONDS = 300
 
 
 class FollowedNamespace:
-    """The objects of some kinds in one namespace, by UID, a moment old at the most.
+    """The objects of some kinds in one namespace (None: in all), by UID, a moment old at the most.
 
     Plain lists and watches without the product's informer: what is under test is not what tells the test.
     """
 
-    def __init__(self, api: ApiClient, namespace: str, resources: Iterable[Resource]) -> None:
+    def __init__(self, api: ApiClient, namespace: str | None, resources: Iterable[Resource]) -> None:
         self._api = api
         self._namespace = namespace
         self.objects: dict[Resource, dict[str, Object]] = {resource: {} for resource in resources}

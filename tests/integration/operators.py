@@ -39,12 +39,12 @@ PATIENCE = 90.0
 
 
 class Operator:
-    """The controllers of one namespace; an async context manager."""
+    """The controllers of one namespace (None: of all); an async context manager."""
 
     def __init__(
         self,
         connection: Connection,
-        namespace: str,
+        namespace: str | None,
         dashboards: DashboardResolver,
         *,
         clock: Clock | None = None,
@@ -55,7 +55,9 @@ class Operator:
         self._dashboards = dashboards
         self._clock = clock
         self._options = ControllerOptions(
-            submitter_image="muster:test", namespaces=(namespace,), **{"poll_interval": 0.2, **options}
+            submitter_image="muster:test",
+            namespaces=() if namespace is None else (namespace,),
+            **{"poll_interval": 0.2, **options},
         )
         self._tasks: list[asyncio.Task[None]] = []
 
