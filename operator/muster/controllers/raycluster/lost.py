@@ -15,10 +15,15 @@ from muster.controllers.raycluster.plan import Deletion, GroupPlan
 from muster.kube.objects import Pod
 from muster.ray.pod_health import is_terminating
 
+LOOK_AGAIN_SECONDS = 30.0
+"""How often to see whether the nodes can reach the control plane again."""
+
 
 def plan_lost(pods: Iterable[Pod], nodes: DeadNodes, now: float) -> GroupPlan:
     """The pods that count as lost now, and when the next one does."""
     ends = [(pod, _lost_at(pod, nodes)) for pod in pods]
+    if any(end < math.inf for _, end in ends) and nodes.control_plane_is_cut_off():
+        return GroupPlan(look_again=now + LOOK_AGAIN_SECONDS)
     waits = [end for _, end in ends if now < end < math.inf]
     lost = (Deletion(pod, _why(pod, nodes, now), force=True) for pod, end in ends if end <= now)
     return GroupPlan(tuple(lost), look_again=min(waits, default=None))
