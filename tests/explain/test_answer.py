@@ -123,6 +123,13 @@ def test_what_is_not_there_is_said_to_be_missing(ask: Any, target: str) -> None:
         ask(target, node("n1"))
 
 
+@pytest.mark.parametrize("place", [None, "n1"])
+def test_a_pod_of_another_scheduler_is_said_to_be_its(ask: Any, place: str | None) -> None:
+    foreign = pod("x", node=place, scheduler="other")
+    with pytest.raises(TargetError, match="schedulerName is 'other'"):
+        ask("pod/x", node("n1"), foreign)
+
+
 def test_a_pod_group_that_only_pods_name_is_explained_too(ask: Any) -> None:
     answer = ask("podgroup/missing", node("n1"), pod("p", "missing"))
     assert answer["reason"]["code"] == "PodGroupMissing"

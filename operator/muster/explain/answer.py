@@ -14,7 +14,7 @@ from muster.engine.delegation import pinned_node
 from muster.engine.reason_document import reason_document
 from muster.engine.times import rfc3339
 from muster.explain.startup import not_working
-from muster.explain.target import RayState, Target, TargetError, group_of, group_of_pod
+from muster.explain.target import Kind, RayState, Target, TargetError, group_of, group_of_pod
 from muster.kube.objects import Pod
 from muster.scheduler.inquiry import Inquiry
 from muster.scheduler.job import JobInfo
@@ -33,7 +33,7 @@ def explain(simulation: Simulation, target: Target, ray: RayState | None) -> dic
     simulation.cycle()
     job = simulation.model.cache.jobs.get(key)
     if job is None and ray is None:
-        raise TargetError(f"{target} does not exist" if key == target.key else f"{target} has no PodGroup {key}")
+        raise TargetError(_nothing_known(target, key, pods))
     document: dict[str, Any] = {
         "target": str(target),
         "podGroup": key,
@@ -46,6 +46,15 @@ def explain(simulation: Simulation, target: Target, ray: RayState | None) -> dic
         members = [pod for pod in pods if pod.metadata.uid in running and group_of_pod(pod) == key]
         document["notReady"] = _starting(members)
     return {name: value for name, value in document.items() if value is not None}
+
+
+def _nothing_known(target: Target, key: str, pods: Iterable[Pod]) -> str:
+    if key == target.key:
+        return f"{target} does not exist"
+    pod = next((each for each in pods if target.kind is Kind.POD and each.key == target.key), None)
+    if pod is None:
+        return f"{target} has no PodGroup {key}"
+    return f"{target} is in no gang of this scheduler: its schedulerName is {pod.spec.scheduler_name!r}"
 
 
 def _gang(inquiry: Inquiry, job: JobInfo, running: Collection[str]) -> dict[str, Any]:
