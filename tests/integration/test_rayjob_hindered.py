@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -14,7 +15,7 @@ from tests.integration.fault_proxy import Answer, FaultProxy, matching
 from tests.integration.observed import Observed
 from tests.integration.operators import Operator, eventually
 from tests.integration.ray_dashboard import RayDashboards
-from tests.integration.ray_manifests import ray_job, template, worker_group
+from tests.integration.ray_manifests import ray_cluster, ray_job, template, worker_group
 from tests.integration.stand_ins import StandIns
 
 pytest_plugins = ("tests.integration.controller_fixtures",)
@@ -259,3 +260,22 @@ async def test_a_refused_write_is_told_in_kuberays_word_and_tried_again(
         await seen.job_state("demo", "Complete")
         if spec:
             await seen.gone(RAYCLUSTERS)
+
+
+async def test_a_job_that_another_operator_began_goes_on_with_the_cluster_that_it_named(
+    connection: Connection, seen: Observed, dashboards: RayDashboards, stand_ins: StandIns
+) -> None:
+    job = await seen.api.create(RAYJOBS, seen.namespace, ray_job("demo"))
+    begun = {"jobDeploymentStatus": "Initializing", "rayClusterName": "demo-raycluster-abcde", "jobId": "demo-xyz12"}
+    begun["startTime"] = timestamp(time.time())
+    await seen.api.patch(RAYJOBS, seen.namespace, "demo", {"status": begun}, subresource="status")
+    owner = {"apiVersion": "ray.io/v1", "kind": "RayJob", "name": "demo", "uid": job["metadata"]["uid"]}
+    cluster = ray_cluster("demo-raycluster-abcde")
+    cluster["metadata"]["ownerReferences"] = [{**owner, "controller": True, "blockOwnerDeletion": True}]
+    cluster["metadata"]["labels"] = {"ray.io/originated-from-crd": "RayJob", "ray.io/originated-from-cr-name": "demo"}
+    made = await seen.api.create(RAYCLUSTERS, seen.namespace, cluster)
+    async with Operator(connection, seen.namespace, dashboards):
+        status = await seen.job_state("demo", "Complete")
+    assert (status["rayClusterName"], status["jobId"]) == ("demo-raycluster-abcde", "demo-xyz12")
+    (left,) = await seen.all(RAYCLUSTERS)
+    assert left["metadata"]["uid"] == made["metadata"]["uid"]

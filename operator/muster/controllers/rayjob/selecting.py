@@ -29,9 +29,16 @@ async def select(look: Look) -> ObservedRayCluster | None:
 async def begin_again_elsewhere(look: Look) -> bool:
     """Whether the spec means another cluster now than the one that the attempt has begun with; then it begins anew."""
     selected, begun_with = selected_cluster(look.job), str(look.status.ray_cluster_name)
-    own = names.is_generated(look.job.metadata.name, begun_with)
-    if begun_with == selected or (selected is None and own):
+    if begun_with == selected or (selected is None and await _is_own(look, begun_with)):
         return False
     message = "spec.clusterSelector was changed"
     await look.write(job_deployment_status=JobDeploymentStatus.RETRYING.value, message=message)
     return True
+
+
+async def _is_own(look: Look, name: str) -> bool:
+    """Whether a cluster of this name is, or would be, the job's own. Another operator may have named it in its way."""
+    if names.is_generated(look.job.metadata.name, name):
+        return True
+    cluster = await job_cluster.find(look)
+    return cluster is not None and job_cluster.is_the_jobs(look, cluster)
