@@ -122,3 +122,43 @@ async def test_a_closed_queue_tells_who_waits_and_takes_nothing_more(queue: Work
 
 def test_a_thousand_failures_do_not_overflow_the_delay() -> None:
     assert BackOff().delay(1_000) == 60.0
+
+
+async def test_changes_that_come_together_are_looked_at_together(clock: FakeClock) -> None:
+    queue = WorkQueue(clock=clock, rest=1.0)
+    queue.add("a")
+    assert await taken(queue) == ["a"]
+    queue.add("a")
+    queue.add("b")
+    assert await taken(queue) == ["b"]
+    await clock.advance(0.5)
+    queue.add("a")
+    assert await taken(queue) == []
+    await clock.advance(0.5)
+    assert await taken(queue) == ["a"]
+    await clock.advance(5)
+    assert await taken(queue) == []
+    queue.add("a")
+    assert await taken(queue) == ["a"]
+
+
+async def test_what_changes_during_the_work_is_looked_at_after_the_rest(clock: FakeClock) -> None:
+    queue = WorkQueue(clock=clock, rest=1.0)
+    queue.add("a")
+    assert await queue.get() == "a"
+    queue.add("a")
+    queue.done("a")
+    assert await taken(queue) == []
+    await clock.advance(1.0)
+    assert await taken(queue) == ["a"]
+
+
+async def test_a_key_that_has_rested_is_forgotten(clock: FakeClock) -> None:
+    queue = WorkQueue(clock=clock, rest=1.0)
+    for number in range(100):
+        queue.add(f"k{number}")
+    await taken(queue)
+    await clock.advance(1.0)
+    queue.add("one more")
+    await taken(queue)
+    assert list(queue._rested) == ["one more"]

@@ -83,7 +83,8 @@ class ControllerOptions:
     Ray job is looked at; after `status_check_timeout` without an answer the job counts as lost; a submitter gets
     `submitter_grace` to end after its Ray job did. `redis_cleanup` says whether a cluster with its state in a Redis is
     held until that has been cleared out. `random_pod_delete`: workers beyond `replicas` go also where Ray's autoscaler
-    has not named them. A pod whose node has not answered for `dead_node_timeout` is replaced.
+    has not named them. A pod whose node has not answered for `dead_node_timeout` is replaced. An object rests for
+    `rest` after each look, so that changes that come together are looked at together.
     """
 
     submitter_image: str
@@ -93,6 +94,7 @@ class ControllerOptions:
     gangs: bool = True
     namespaces: tuple[str, ...] = ()
     concurrency: int = 100
+    rest: float = 0.05
     poll_interval: float = 3.0
     status_check_timeout: float = 300.0
     submitter_grace: float = 300.0

@@ -53,8 +53,8 @@ class Controllers:
         ways = dashboards or PodDashboards(options.pods.cluster_domain)
         self._context = Context(client, informers, recorder, options, ways, clock, random)
         clock = self._context.clock
-        self.ray_jobs = WorkQueue(clock=clock)
-        self.ray_clusters = WorkQueue(clock=clock)
+        self.ray_jobs = WorkQueue(clock=clock, rest=options.rest)
+        self.ray_clusters = WorkQueue(clock=clock, rest=options.rest)
         self.queues = WorkQueue(clock=clock)
         self._queue_reconciler = QueueReconciler(self._context)
         self._runners = [

@@ -3,13 +3,15 @@
 It promises: a key that is added any number of times before it is taken is handed out once; a key is never handed out
 twice at the same time, and a key added while it is being worked on is handed out again afterwards; a delayed key comes
 at the earliest time that anybody asked for; a failing key is delayed longer each time, up to a bound, without holding
-up the others. It keeps keys only, never objects: whoever takes a key reads the present state.
+up the others; a key that was looked at a moment ago rests, so that changes which come together are looked at together.
+It keeps keys only, never objects: whoever takes a key reads the present state.
 """
 
 from __future__ import annotations
 
 import asyncio
 import heapq
+from collections import OrderedDict
 from dataclasses import dataclass
 
 from muster.controllers.clock import Clock, SystemClock
@@ -34,9 +36,15 @@ class BackOff:
 
 
 class WorkQueue:
-    """Keys ready to be worked on, keys being worked on, and keys that wait for their time."""
+    """Keys ready to be worked on, keys being worked on, and keys that wait for their time.
 
-    def __init__(self, *, clock: Clock | None = None, back_off: BackOff | None = None) -> None:
+    A key is not handed out again for `rest` seconds after the work on it was over.
+    """
+
+    def __init__(self, *, clock: Clock | None = None, back_off: BackOff | None = None, rest: float = 0.0) -> None:
+        self._rest = rest
+        self._rested: OrderedDict[str, float] = OrderedDict()
+        """When the rest of each key is over, in that order; keys that have rested may still be there."""
         self._clock = clock or SystemClock()
         self._back_off = back_off or BackOff()
         self._ready: dict[str, None] = {}
@@ -62,6 +70,10 @@ class WorkQueue:
             return
         if key in self._active:
             self._again.add(key)
+            return
+        rest = self._rested.get(key, 0.0) - self._clock.monotonic()
+        if rest > 0:
+            self.add_after(key, rest)
         else:
             self._ready.setdefault(key)
             self._changed.set()
@@ -91,6 +103,7 @@ class WorkQueue:
     def done(self, key: str) -> None:
         """The work on the key that `get` handed out is over."""
         self._active.discard(key)
+        self._lay_down(key)
         if key in self._again:
             self._again.discard(key)
             self.add(key)
@@ -114,6 +127,15 @@ class WorkQueue:
         self._due.clear()
         self._heap.clear()
         self._changed.set()
+
+    def _lay_down(self, key: str) -> None:
+        if self._rest <= 0:
+            return
+        now = self._clock.monotonic()
+        while self._rested and next(iter(self._rested.values())) <= now:
+            self._rested.popitem(last=False)
+        self._rested[key] = now + self._rest
+        self._rested.move_to_end(key)
 
     def _take(self) -> str:
         key = next(iter(self._ready))
