@@ -16,8 +16,10 @@ from muster.scheduler.inquiry import Inquiry
 from muster.scheduler.outcome import Outcome
 from muster.scheduler.reasons import Code, Holder, Reason
 from muster.scheduler.resources import Resources
-from muster.scheduler.specs import PriorityClassSpec
+from muster.scheduler.specs import Phase, PriorityClassSpec
+from muster.scheduler.suggestion import Trials, suggest
 from muster.testing import Cluster, configuration, gang, node, nodes, pod, pod_group, pods, queue, resources
+from muster.testing_company import constraints, far, zone_nodes
 from tests.scheduler.audit import audit, snapshot
 from tests.scheduler.worlds import STEPS, History, Step, World, worlds
 
@@ -272,6 +274,33 @@ def test_a_smaller_pod_is_suggested_to_each_gang_by_the_name_of_its_own() -> Non
         assert reason.suggestion is not None
         assert reason.suggestion.change["member"] == f"{name}-w-0"
         assert f"{name}-w-0" in reason.suggestion.text
+
+
+def test_what_helps_a_gang_that_is_admitted_need_not_help_one_like_it_that_is_not() -> None:
+    """Both need a place for 3 CPU, and one for 2 is there; but the queue has no quota for what the other reserves."""
+    cluster = Cluster.of(node("n", cpu=4), pod("x", cpu=2, node="n", ours=False), queue("q", capability=resources(4)))
+    for name, phase in (("in", Phase.INQUEUE), ("out", Phase.PENDING)):
+        least = resources(3)
+        cluster.add(pod_group(name, 1, min_resources=least, queue="q", phase=phase), pods(name, 1, cpu=3))
+    cluster.cycle()
+    assert [cluster.phase(name) for name in ("in", "out")] == [Phase.INQUEUE, Phase.PENDING]
+    inquiry = Inquiry(cluster.cache, cluster.configuration, cluster.now)
+    trials = Trials(inquiry.session, 100)
+    lacks = Reason(Code.NOT_ENOUGH_NODES, resource="cpu")
+    found = {name: suggest(trials, cluster.cache.jobs[f"default/{name}"], lacks) for name in ("in", "out")}
+    assert found["in"] is not None
+    assert found["in"].change == {"member": "in-w-0", "requests": {"cpu": "2"}}
+    assert found["out"] is None or "minResources" in found["out"].change
+
+
+def test_a_smaller_pod_keeps_away_from_its_like_as_before() -> None:
+    apart = constraints(far("zone", app="a"))
+    cluster = Cluster.of(zone_nodes("ab"), pod("x", cpu=4, node="b-0", ours=False), configuration=PLAIN)
+    cluster.add(gang("a", 2, cpu=3, scheduling=apart, labels={"app": "a"}))
+    cluster.cycle()
+    suggestion = ask(cluster, "a").suggestion
+    assert suggestion is not None
+    assert suggestion.change["minMember"] == 1, "two smaller ones may not be on one node either"
 
 
 def test_a_gang_is_not_told_to_do_without_its_head() -> None:

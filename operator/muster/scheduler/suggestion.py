@@ -99,7 +99,8 @@ def suggest(trials: Trials, job: JobInfo, reason: Reason) -> Suggestion | None:
     useful = (ReasonClass.NEVER, ReasonClass.QUOTA, ReasonClass.ROOM, ReasonClass.RESERVED)
     if reason.reason_class not in useful or job.spec is None or job.is_ready():
         return None
-    key = (gang_key(job), reason.code, reason.resource, trials.session.holds.of(job) is None)
+    # Of gangs that are alike one may have been admitted already.
+    key = (gang_key(job), job.phase, reason.code, reason.resource, trials.session.holds.of(job) is None)
     if key not in trials.known:
         if trials.left <= 0:
             return None
@@ -228,7 +229,8 @@ def _as_if_smaller(
             roles[task.role] -= 1
     job.spec = replace(spec, min_member=least, min_task_member=roles, min_resources=minimum)
     pending, job.shape_key = job.pending, None
-    job.pending = {uid: task for uid, task in pending.items() if task not in left_out}
+    left = {task.uid for task in left_out}
+    job.pending = {uid: task for uid, task in pending.items() if uid not in left}
     try:
         yield job.spec
     finally:
@@ -282,7 +284,7 @@ def _as_if_smaller_pods(
         request, init = _limited(pod.request, resource, amount), _limited(pod.init_request, resource, amount)
         less.add(pod.request.exceeded(request).without_pods())
         task.spec = replace(pod, request=request, init_request=init)
-        task.shape = book.take(request, init, task.shape.scheduling)
+        task.shape = book.take(request, init, task.shape.scheduling, task.identity)
     if spec is not None and spec.min_resources is not None and not promised:
         job.spec = replace(spec, min_resources=spec.min_resources.exceeded(less))
     job.shape_key = None
