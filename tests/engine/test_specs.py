@@ -239,6 +239,7 @@ BAD_QUEUES: list[tuple[str, dict[str, Any]]] = [
     ("spec.deserved[memory]", {"deserved": {"memory": "1GB/s"}}),
     ("spec.weight", {"weight": -1}),
     ("spec.weight", {"weight": 0}),
+    ("spec.weight", {"weight": 65536}),
 ]
 
 

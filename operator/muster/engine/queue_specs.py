@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from muster.engine import wire_keys
 from muster.engine.amounts import TranslationError, amounts, resources
 from muster.engine.notes import stated_duration
@@ -12,6 +14,8 @@ from muster.scheduler.resources import Resources
 from muster.scheduler.specs import PriorityClassSpec, QueueSpec, QueueState
 
 _STATES = {state.value: state for state in QueueState} | {"": QueueState.OPEN}
+LARGEST_WEIGHT: Final = 65535
+"""What the API server lets in: beside more than that the others' parts of the cluster would be rounded to nothing."""
 
 
 def queue_spec(queue: objects.Queue) -> QueueSpec:
@@ -29,6 +33,8 @@ def queue_spec(queue: objects.Queue) -> QueueSpec:
 
     if spec.weight is not None and spec.weight < 1:
         problems.append(f"spec.weight: {spec.weight} is less than 1")
+    elif spec.weight is not None and spec.weight > LARGEST_WEIGHT:
+        problems.append(f"spec.weight: {spec.weight} is more than {LARGEST_WEIGHT}")
     return QueueSpec(
         name=queue.metadata.name,
         weight=spec.weight if spec.weight is not None else 1,

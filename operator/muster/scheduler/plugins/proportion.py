@@ -79,16 +79,16 @@ class Proportion(Plugin):
         if queue.obstacle is None:
             request.add(queue.pending.without_pods())
         return Claim(
-            weight=max(1, spec.weight),
+            weight=max(1, spec.weight) if queue.fault is None else 1,  # what is wrong with it may be its weight
             request=request,
-            guarantee=spec.guarantee.without_pods(),
-            most=self._real_capability(spec, whole),
+            guarantee=queue.guarantee.without_pods(),
+            most=self._real_capability(queue, spec, whole),
         )
 
-    def _real_capability(self, spec: QueueSpec, whole: Resources) -> Resources:
+    def _real_capability(self, queue: QueueInfo, spec: QueueSpec, whole: Resources) -> Resources:
         """What the queue could ever have: the cluster less the others' guarantees, and its own cap."""
         left = whole.without_pods().exceeded(self._guaranteed)
-        left.add(spec.guarantee.without_pods())
+        left.add(queue.guarantee.without_pods())
         return left.capped_by(_or_unlimited(spec.capability))
 
     def _enqueueable(self, session: Session, job: JobInfo) -> Vote:
@@ -97,7 +97,7 @@ class Proportion(Plugin):
             return True
         session.settle()
         used = queue.allocated.plus(queue.inqueue).minus(queue.elastic)
-        limit = self._real_capability(queue.spec, session.cache.total)
+        limit = self._real_capability(queue, queue.spec, session.cache.total)
         lacking = used.plus(minimum).violations(limit, minimum)
         if not lacking:
             return True
