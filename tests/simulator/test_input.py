@@ -152,6 +152,10 @@ BAD = {
         text(pod("p", topologySpreadConstraints=[{"topologyKey": "zone", "maxSkew": 0}])),
         ["spec.topologySpreadConstraints[0].maxSkew", "default/p"],
     ),
+    "a taint of no effect": (
+        text(node("n1", taints=[{"key": "k", "effect": "Never"}])),
+        ["spec.taints[0].effect", "'Never'"],
+    ),
     "a negative node": (text(node("n1", cpu=-4)), ["status.allocatable[cpu]", "negative"]),
     "a creation time that is none": (
         text(pod("p", metadata={"creationTimestamp": "yesterday"})),

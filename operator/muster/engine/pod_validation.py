@@ -25,7 +25,7 @@ _WHOLE_NUMBER: Final = re.compile(r"0|-?[1-9][0-9]{0,18}")
 _HEAVIEST: Final = 100
 _LARGEST_PORT: Final = 65535
 _LARGEST_COUNT: Final = 2**31 - 1
-_EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _POLICIES: Final = ("Honor", "Ignore")
 _DO_NOT_SCHEDULE: Final = "DoNotSchedule"
 
@@ -95,7 +95,7 @@ def _check_toleration(found: objects.Toleration, path: str) -> None:
             _require(_WHOLE_NUMBER.fullmatch(value) is not None, f"{path}.value", f"{value!r} is no whole number")
         case _:
             raise TranslationError(f"{path}.operator", f"{operator!r} is not an operator of tolerations")
-    _require(not found.effect or found.effect in _EFFECTS, f"{path}.effect", f"{found.effect!r} is not an effect")
+    _require(not found.effect or found.effect in EFFECTS, f"{path}.effect", f"{found.effect!r} is not an effect")
 
 
 # --- other pods ---
