@@ -29,7 +29,6 @@ STARTED = NOW - 100
 ACTIVE = Submitter(SubmitterState.ACTIVE)
 DONE = Submitter(SubmitterState.COMPLETE)
 BROKEN = Submitter(SubmitterState.FAILED, "Reason: BackoffLimitExceeded. Message: it has failed")
-HEAD_GONE = Submitter(SubmitterState.HEAD_GONE)
 NONE = Submitter(SubmitterState.ABSENT)
 
 
@@ -46,6 +45,7 @@ def decision(
     submitter: Submitter = ACTIVE,
     silent_for: float | None = None,
     times: RayJobInfo | None = None,
+    head_gone: bool = False,
 ) -> Decision:
     sight = Sight(
         mode=mode,
@@ -59,6 +59,7 @@ def decision(
         now=NOW,
         status_check_timeout=300,
         submitter_grace=300,
+        head_gone=head_gone,
     )
     return judge(sight)
 
@@ -137,7 +138,6 @@ def test_a_job_that_ray_never_had(mode: str, submitter: Submitter, expected: str
         pytest.param(BROKEN, "SubmissionFailed", id="the submitter gave up"),
         pytest.param(DONE, "AppFailed", id="the submitter thinks that it is done"),
         pytest.param(NONE, "SubmissionFailed", id="the head was made without one"),
-        pytest.param(HEAD_GONE, RAY_JOB_LOST, id="the head is gone"),
     ],
 )
 def test_a_job_that_its_head_is_to_submit(submitter: Submitter, expected: str) -> None:
@@ -145,16 +145,20 @@ def test_a_job_that_its_head_is_to_submit(submitter: Submitter, expected: str) -
     assert (reason(outcome) or type(outcome).__name__) == expected
 
 
+@pytest.mark.parametrize("mode", ["K8sJobMode", "HTTPMode", "SidecarMode", "InteractiveMode"])
 @pytest.mark.parametrize("recorded", [JobStatus.NEW, JobStatus.RUNNING])
-def test_without_its_head_a_sidecars_job_is_lost_at_once(recorded: JobStatus) -> None:
-    outcome = decision(Silent("no address"), mode="SidecarMode", submitter=HEAD_GONE, recorded=recorded)
-    assert reason(outcome) == RAY_JOB_LOST
+@pytest.mark.parametrize("answer", [Silent("no address"), Missing()])
+def test_with_a_head_that_will_not_come_again_a_job_is_lost_at_once(
+    mode: str, recorded: JobStatus, answer: Silent | Missing
+) -> None:
+    assert reason(decision(answer, mode=mode, submitter=NONE, recorded=recorded, head_gone=True)) == RAY_JOB_LOST
 
 
 def test_a_verdict_that_is_in_outlives_the_head() -> None:
     times = RayJobInfo(start_time=timestamp(STARTED), end_time=timestamp(NOW - 5))
-    outcome = decision(None, mode="SidecarMode", recorded=JobStatus.SUCCEEDED, times=times, submitter=HEAD_GONE)
+    outcome = decision(None, recorded=JobStatus.SUCCEEDED, times=times, submitter=DONE, head_gone=True)
     assert isinstance(outcome, Complete)
+    assert isinstance(decision(info("RUNNING"), head_gone=True), Stay), "Ray answers: the head was only slow to go"
 
 
 def test_a_job_that_its_user_has_not_submitted_yet_is_waited_for_by_its_id() -> None:

@@ -611,3 +611,18 @@ async def test_a_job_of_another_controller_is_left_alone(seen: Observed) -> None
     assert foreign is not None
     assert not foreign.get("status")
     assert not foreign["metadata"].get("finalizers")
+
+
+@MODES
+async def test_a_job_whose_head_is_not_to_come_again_is_lost_with_it_at_once(
+    seen: Observed, dashboards: RayDashboards, mode: str
+) -> None:
+    manifest = ray_job("demo", "run", submissionMode=mode)
+    manifest["metadata"]["annotations"] = {"ray.io/disable-provisioned-head-restart": "true"}
+    await create(seen, manifest)
+    await runs(seen)
+    (head,) = await seen.pods("headgroup")
+    dashboards.down = True
+    await seen.api.delete(PODS, seen.namespace, head["metadata"]["name"], grace_seconds=0)
+    status = await seen.job_state("demo", "Failed")
+    assert (status["reason"], status["jobStatus"]) == ("RayJobLost", "FAILED")

@@ -12,6 +12,7 @@ from muster.controllers.children import controlled_by
 from muster.controllers.context import ObservedRayCluster
 from muster.controllers.dashboard import Dashboard
 from muster.controllers.rayjob.look import Look
+from muster.kube.objects import Pod
 from muster.kube.resource import RAYCLUSTERS
 from muster.ray import labels, names
 from muster.ray.authentication import token_env
@@ -213,6 +214,19 @@ async def connect(look: Look, cluster: RayCluster) -> RayJobsClient:
     """A client of the cluster's dashboard, with its token where it asks for one. Raises DashboardUnreachable."""
     token = await look.context.tokens.of(cluster)
     return look.context.dashboards.connect(replace(dashboard(look, cluster), token=token))
+
+
+def live_head(look: Look, cluster: ObservedRayCluster) -> Pod | None:
+    """The cluster's head pod, unless that has ended or is on its way out."""
+    pods = look.context.pods.owned_by(look.job.metadata.namespace, cluster.metadata.uid)
+    live = (pod for pod in pods if is_head(pod) and not is_terminating(pod))
+    return next((pod for pod in live if pod.status.phase not in ("Failed", "Succeeded")), None)
+
+
+def head_is_gone(look: Look, cluster: ObservedRayCluster) -> bool:
+    """Whether the cluster has no head and will have none, at its owner's wish."""
+    asked = cluster.metadata.annotations.get(labels.DISABLE_PROVISIONED_HEAD_RESTART) == "true"
+    return asked and live_head(look, cluster) is None
 
 
 def _head_ip(look: Look, cluster: RayCluster) -> str | None:

@@ -78,15 +78,15 @@ async def _look_after(look: Look, cluster: ObservedRayCluster) -> None:
     submitter = observe_sidecar(look, cluster) if in_head(look) else observe(look)
     await _keep_up(look, model, submitter)
     if look.ray_status.terminal:
-        await _carry_out(look, cluster, judge(_sight(look, None, submitter)))
+        await _carry_out(look, cluster, judge(_sight(look, cluster, None, submitter)))
         return
     try:
         client = await job_cluster.connect(look, model)
     except RayApiError as error:
-        await _carry_out(look, cluster, judge(_sight(look, Silent(str(error)), submitter)))
+        await _carry_out(look, cluster, judge(_sight(look, cluster, Silent(str(error)), submitter)))
         return
     async with client as ray:
-        decision = judge(_sight(look, await _ask(look, ray), submitter))
+        decision = judge(_sight(look, cluster, await _ask(look, ray), submitter))
         if isinstance(decision, Submit):
             await _hand_over(look, model, ray)
             return
@@ -121,7 +121,9 @@ async def _ask(look: Look, ray: RayJobsClient) -> JobInfo | Missing | Silent:
         return Silent(str(error))
 
 
-def _sight(look: Look, answer: JobInfo | Missing | Silent | None, submitter: Submitter) -> Sight:
+def _sight(
+    look: Look, cluster: ObservedRayCluster, answer: JobInfo | Missing | Silent | None, submitter: Submitter
+) -> Sight:
     status, options = look.status, look.context.options
     return Sight(
         mode=look.job.spec.mode,
@@ -135,6 +137,7 @@ def _sight(look: Look, answer: JobInfo | Missing | Silent | None, submitter: Sub
         now=look.now,
         status_check_timeout=options.status_check_timeout,
         submitter_grace=options.submitter_grace,
+        head_gone=job_cluster.head_is_gone(look, cluster),
     )
 
 

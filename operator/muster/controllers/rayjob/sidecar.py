@@ -9,7 +9,6 @@ from muster.controllers.rayjob.look import Look
 from muster.controllers.rayjob.submission import Submitter, SubmitterState
 from muster.kube.objects import Pod
 from muster.ray.jobs_api import RayApiError
-from muster.ray.pod_health import is_head, is_terminating
 from muster.ray.submitter import CONTAINER
 
 
@@ -20,12 +19,8 @@ def in_head(look: Look) -> bool:
 
 def observe_sidecar(look: Look, cluster: ObservedRayCluster) -> Submitter:
     """How far the submitter has come."""
-    pods = look.context.pods.owned_by(look.job.metadata.namespace, cluster.metadata.uid)
-    heads = [pod for pod in pods if is_head(pod) and not is_terminating(pod) and pod.status.phase not in _ENDED]
-    return submitter_in(heads[0]) if heads else Submitter(SubmitterState.HEAD_GONE)
-
-
-_ENDED = ("Failed", "Succeeded")
+    head = job_cluster.live_head(look, cluster)
+    return submitter_in(head) if head is not None else Submitter(SubmitterState.ABSENT)
 
 
 def submitter_in(head: Pod) -> Submitter:

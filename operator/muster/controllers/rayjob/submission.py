@@ -13,8 +13,6 @@ class SubmitterState(Enum):
     ACTIVE = "active"
     COMPLETE = "complete"
     FAILED = "failed"
-    HEAD_GONE = "head gone"
-    """It was in the head pod, which is no more."""
 
 
 @dataclass(frozen=True, slots=True)

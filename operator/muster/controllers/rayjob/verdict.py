@@ -48,6 +48,8 @@ class Sight:
     now: float
     status_check_timeout: float
     submitter_grace: float
+    head_gone: bool = False
+    """The cluster has no head, and will have none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +85,7 @@ Decision = Stay | Submit | Complete | Fail
 
 def judge(sight: Sight) -> Decision:
     """The one decision."""
-    if sight.submitter.state is SubmitterState.HEAD_GONE and isinstance(sight.answer, Missing | Silent):
+    if sight.head_gone and isinstance(sight.answer, Missing | Silent):
         return _lost(f"The head pod is gone, and job {sight.job_id} with it")
     match sight.answer:
         case None:
