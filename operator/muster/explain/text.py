@@ -71,7 +71,7 @@ def _queues(answer: Mapping[str, Any]) -> Iterator[str]:
                 ("capability", "may use at most"),
                 ("guarantee", "is guaranteed"),
             )
-            if name in queue
+            if name in queue and (name != "deserved" or number == 0 or _named(queue[name]))
         ]
         yield ", ".join(parts)
 
@@ -144,4 +144,9 @@ def duration(seconds: int) -> str:
 
 
 def _amounts(amounts: Mapping[str, str]) -> str:
-    return ", ".join(f"{name} {amount}" for name, amount in amounts.items() if amount != "0") or "nothing"
+    return ", ".join(f"{name} {amount}" for name, amount in _named(amounts).items()) or "nothing"
+
+
+def _named(amounts: Mapping[str, str]) -> dict[str, str]:
+    """Those that are not 0. Of queues that only group others, 0 is what nobody has worked out."""
+    return {name: amount for name, amount in amounts.items() if amount != "0"}
