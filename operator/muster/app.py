@@ -24,6 +24,7 @@ from muster.admission.admission import Admission, AdmissionOptions
 from muster.controllers.batch_scheduler import BatchScheduler
 from muster.controllers.context import MADE_BY_US
 from muster.controllers.controllers import ControllerInformers, ControllerOptions, Controllers, ObservedRayCluster
+from muster.controllers.dashboard import ProxiedDashboards
 from muster.controllers.deletion_defaults import DeletionDefaults
 from muster.controllers.figures import ControllerFigures
 from muster.engine.clock import SystemClock
@@ -117,6 +118,7 @@ class Options:
     starvation_timeout: float
     create_queues: bool = True
     batch_scheduler: BatchScheduler = BatchScheduler.MUSTER
+    use_kubernetes_proxy: bool = False
     delete_finished_jobs: bool = False
     finished_cluster_ttl: float | None = None
     metrics_port: int = 8080
@@ -320,7 +322,11 @@ class Operator:
         if image is None:
             raise ConnectionConfigError("outside a pod, --submitter-image has to name Muster's image")
         options = controller_options(self._options, image)
-        self._working = Controllers(self._client, informers, self._recorder, options, connection=self._connection)
+        proxied = self._options.use_kubernetes_proxy
+        dashboards = ProxiedDashboards(self._connection, options.pods.cluster_domain) if proxied else None
+        self._working = Controllers(
+            self._client, informers, self._recorder, options, connection=self._connection, dashboards=dashboards
+        )
         return self._working
 
     def _admission(self) -> Admission:

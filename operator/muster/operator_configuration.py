@@ -34,6 +34,7 @@ _HAVE_OPTIONS: Final = {
     "probeAddr": "--health-port",
     "batchScheduler": "--batch-scheduler",
     "enableBatchScheduler": "--batch-scheduler",
+    "useKubernetesProxy": "--use-kubernetes-proxy",
     "deleteRayJobAfterJobFinishes": "--delete-finished-jobs",
 }
 _MEAN_NOTHING: Final = (
@@ -46,7 +47,6 @@ _MEAN_NOTHING: Final = (
     "metricsAddr",
     "qps",
     "reconcileConcurrency",
-    "useKubernetesProxy",
 )
 
 

@@ -47,6 +47,13 @@ def run(
             show_default=False,
         ),
     ] = None,
+    use_kubernetes_proxy: Annotated[
+        bool,
+        typer.Option(
+            help="Reach Ray's dashboards through the API server: for an operator outside of the cluster. Its account "
+            "needs get and create on pods/proxy."
+        ),
+    ] = False,
     watch_namespace: Annotated[
         list[str] | None,
         typer.Option(help="Reconcile RayJobs and RayClusters of this namespace only; repeatable. [all]"),
@@ -249,6 +256,7 @@ def run(
         starvation_timeout=starvation_timeout,
         create_queues=create_queues,
         batch_scheduler=batch_scheduler or BatchScheduler.MUSTER,
+        use_kubernetes_proxy=use_kubernetes_proxy,
         redis_cleanup=gcs_ft_redis_cleanup,
         dead_node_timeout=dead_node_timeout,
         watch_namespaces=tuple(watch_namespace or ()),

@@ -10,9 +10,14 @@ An operator that runs outside of the cluster needs another way (the API server's
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 from typing import Protocol
 
+import httpx
+
+from muster.kube.config import Connection, ConnectionConfigError
+from muster.kube.resource import PODS
 from muster.ray.jobs_api import DashboardUnreachable, RayJobsClient
 from muster.ray.names import service_fqdn
 from muster.ray.ray_node import DASHBOARD_PORT
@@ -20,7 +25,7 @@ from muster.ray.ray_node import DASHBOARD_PORT
 
 @dataclass(frozen=True, slots=True)
 class Dashboard:
-    """The dashboard of one cluster: its head service, the port, and the address of its head pod if that has one.
+    """The dashboard of one cluster: its head service, the port, and address and name of its head pod if there is one.
 
     `token` is what it asks for, if anything.
     """
@@ -29,6 +34,7 @@ class Dashboard:
     service: str
     port: int = DASHBOARD_PORT
     head_ip: str | None = None
+    head_pod: str | None = None
     token: str | None = field(default=None, repr=False)
 
 
@@ -63,3 +69,51 @@ class PodDashboards:
         headers = {"Host": self.address(dashboard)}
         url = f"http://{host}:{dashboard.port}"
         return RayJobsClient(url, dashboard.token, timeout=self._timeout, headers=headers)
+
+
+class ProxiedDashboards:
+    """The way through the API server, for an operator outside of the cluster: to the head pod, by its name.
+
+    Its account needs `get` and `create` on `pods/proxy`. `timeout` is in seconds, for each call. Raises
+    ConnectionConfigError for an API server that is itself behind a proxy.
+    """
+
+    def __init__(self, connection: Connection, cluster_domain: str = "cluster.local", timeout: float = 10.0) -> None:
+        if connection.proxy or connection.server_name:
+            message = "dashboards can't be reached through an API server with a proxy-url or a tls-server-name"
+            raise ConnectionConfigError(message)
+        self._connection = connection
+        self._inside = PodDashboards(cluster_domain)
+        self._timeout = timeout
+
+    def address(self, dashboard: Dashboard) -> str:
+        """The same as from inside: it is the submitter's way, and users'."""
+        return self._inside.address(dashboard)
+
+    def connect(self, dashboard: Dashboard) -> RayJobsClient:
+        """A client that asks the API server to pass its requests on."""
+        if dashboard.head_pod is None or dashboard.head_ip is None:
+            raise DashboardUnreachable("the head pod has no address")
+        # A port in the name of a pod is the API server's own way to write it, so it must not be escaped.
+        pod = PODS.path(dashboard.namespace, dashboard.head_pod)
+        return RayJobsClient(
+            f"{self._connection.server}{pod}:{dashboard.port}/proxy",
+            dashboard.token,
+            timeout=self._timeout,
+            verify=self._connection.ssl,
+            auth=_ApiServerToken(self._connection),
+            behind_api_server=True,
+        )
+
+
+class _ApiServerToken(httpx.Auth):
+    """Muster's own credentials, as they are at each request. The API server does not pass them on."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    async def async_auth_flow(self, request: httpx.Request) -> AsyncGenerator[httpx.Request, httpx.Response]:
+        authorization = await self._connection.authorization()
+        if authorization:
+            request.headers["Authorization"] = authorization
+        yield request

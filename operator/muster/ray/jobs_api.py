@@ -66,7 +66,9 @@ class RayJobsClient:
 
     `base_url` may have a path, such as the API server's service proxy. `timeout` is in seconds, for each step
     of a call (connecting, writing, the next piece of the answer); `verify` is the TLS context of an https dashboard
-    (without one, only plain http works, and no CA certificates are loaded).
+    (without one, only plain http works, and no CA certificates are loaded). `auth` is for whoever is on the way.
+    With `behind_api_server` an answer may be the API server's own, which says nothing about Ray: no job is unknown
+    because its head is gone.
     Raises ValueError for a `base_url` that is none.
     """
 
@@ -78,7 +80,10 @@ class RayJobsClient:
         timeout: float = 10.0,
         headers: Mapping[str, str] | None = None,
         verify: ssl.SSLContext | None = None,
+        auth: httpx.Auth | None = None,
+        behind_api_server: bool = False,
     ) -> None:
+        self._behind_api_server = behind_api_server
         own = {"x-ray-authorization": f"Bearer {token}"} if token else {}
         self._timeout = timeout
         self._http = httpx.AsyncClient(
@@ -87,6 +92,7 @@ class RayJobsClient:
             timeout=timeout,
             verify=verify or ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT),
             trust_env=False,
+            auth=auth,
         )
 
     async def __aenter__(self) -> Self:
@@ -194,6 +200,8 @@ class RayJobsClient:
             raise DashboardUnreachable(f"{method} {path}: the answer only trickles in") from error
         except (httpx.HTTPError, OSError) as error:
             raise DashboardUnreachable(f"{method} {path}: {_reason(error)}") from error
+        if self._behind_api_server and (said := _said_by_api_server(answer)) is not None:
+            raise DashboardUnreachable(f"{method} {path}: the API server answers {answer.status}: {said}")
         if answer.status == httpx.codes.NOT_FOUND:
             raise JobNotFound(answer.status, _shown(answer.text))
         if not httpx.codes.is_success(answer.status):
@@ -234,6 +242,19 @@ def _json(answer: _Answer) -> Any:
         return json.loads(answer.text)
     except (ValueError, RecursionError):
         raise DashboardError(answer.status, f"not JSON: {_shown(answer.text)}") from None
+
+
+def _said_by_api_server(answer: _Answer) -> str | None:
+    """The message of a failure that the API server itself reports; None for an answer of the dashboard."""
+    if httpx.codes.is_success(answer.status):
+        return None
+    try:
+        document = json.loads(answer.text)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(document, dict) or (document.get("kind"), document.get("apiVersion")) != ("Status", "v1"):
+        return None
+    return _shown(str(document.get("message")))
 
 
 def _shown(text: str) -> str:

@@ -207,7 +207,14 @@ def dashboard(look: Look, cluster: RayCluster) -> Dashboard:
     """Where the cluster's dashboard is."""
     meta = cluster.metadata
     service = names.head_service(meta.name, cluster.spec.head_group_spec.head_service)
-    return Dashboard(meta.namespace, service, dashboard_port(head_ports(cluster)), _head_ip(look, cluster))
+    head = _head_with_address(look, cluster)
+    return Dashboard(
+        meta.namespace,
+        service,
+        dashboard_port(head_ports(cluster)),
+        head_ip=head.status.pod_ip if head is not None else None,
+        head_pod=head.metadata.name if head is not None else None,
+    )
 
 
 async def connect(look: Look, cluster: RayCluster) -> RayJobsClient:
@@ -229,9 +236,9 @@ def head_is_gone(look: Look, cluster: ObservedRayCluster) -> bool:
     return asked and live_head(look, cluster) is None
 
 
-def _head_ip(look: Look, cluster: RayCluster) -> str | None:
-    """The address of the cluster's head pod; a pod that is on its way out counts while there is no other."""
+def _head_with_address(look: Look, cluster: RayCluster) -> Pod | None:
+    """The cluster's head pod, once it has an address; one that is on its way out counts while there is no other."""
     meta = cluster.metadata
     labelled = look.context.pods_labelled(meta.namespace, meta.name)
     heads = [pod for pod in labelled if is_head(pod) and controlled_by(pod.metadata, meta.uid)]
-    return next((pod.status.pod_ip for pod in sorted(heads, key=is_terminating) if pod.status.pod_ip), None)
+    return next((pod for pod in sorted(heads, key=is_terminating) if pod.status.pod_ip), None)
