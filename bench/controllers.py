@@ -37,7 +37,7 @@ from tests.cluster.control_plane import ControlPlane
 
 MUSTER = (
     f"{sys.executable} -c 'from muster.cli import main; main()' run --kubeconfig {{kubeconfig}} "
-    "--components controllers,scheduler --no-leader-election --submitter-image muster --health-port 0 "
+    "--components controllers,scheduler --no-leader-election --submitter-image muster --health-port 0 --metrics-port 0 "
     "--log-level warning"
 )
 QUIET_SECONDS = 15
