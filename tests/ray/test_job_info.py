@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from typing import Any
@@ -30,6 +31,18 @@ def test_a_job_is_read_from_the_dashboards_answer() -> None:
         "driver_exit_code": 3,
     }
     assert JobInfo.from_document(document) == JobInfo("s", JobStatus.FAILED, "m", "E", 1000, 2000, 3)
+
+
+@pytest.mark.parametrize("moment", ["1e400", "1e300", "1e18", "1" + 400 * "0", "253402300800000", "-1", "true", '"x"'])
+def test_a_time_that_is_none_counts_as_not_known(moment: str) -> None:
+    answer = json.loads(f'{{"status": "RUNNING", "start_time": {moment}, "end_time": {moment}}}')
+    job = JobInfo.from_document(answer)
+    assert (job.start_time_ms, job.end_time_ms) == (None, None)
+
+
+def test_a_message_with_half_a_character_can_be_sent_on() -> None:
+    job = JobInfo.from_document(json.loads(r'{"status": "FAILED", "message": "it ended \ud800 so"}'))
+    assert job.message.encode().decode() == "it ended ? so"
 
 
 @pytest.mark.parametrize("document", [{}, {"status": None}, {"status": "LOST"}, [], "FAILED", None])

@@ -44,7 +44,7 @@ class JobInfo:
         return cls(
             submission_id=str(document.get("submission_id") or ""),
             status=status,
-            message=str(document.get("message") or ""),
+            message=_storable(str(document.get("message") or "")),
             error_type=document.get("error_type"),
             start_time_ms=_milliseconds(document.get("start_time")),
             end_time_ms=_milliseconds(document.get("end_time")),
@@ -52,8 +52,20 @@ class JobInfo:
         )
 
 
+_LATEST_MS = 253_402_300_799_000
+"""The end of the year 9999: no time that is stored is later."""
+
+
 def _milliseconds(value: object) -> int | None:
-    return int(value) if isinstance(value, int | float) and value > 0 else None
+    """A dashboard runs what its users please: what is no time of this calendar counts as not known."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return int(value) if 0 < value <= _LATEST_MS else None
+
+
+def _storable(text: str) -> str:
+    """The text without halves of surrogate pairs, which JSON can say, and which no UTF-8 that is sent on can."""
+    return text.encode("utf-8", "replace").decode()
 
 
 @dataclass(frozen=True, slots=True)
