@@ -24,6 +24,8 @@ def test_the_text_form_of_a_secret_holds_nothing_of_it() -> None:
     [
         (base64.b64encode(b"hush").decode(), "hush"),
         (base64.b64encode(b" hush\n").decode(), "hush"),
+        (base64.b64encode(b"hush\nhush").decode(), None),
+        (base64.b64encode(b"hu\0sh").decode(), None),
         ("", None),
         (base64.b64encode(b"\n").decode(), None),
         ("not base64!", None),

@@ -96,6 +96,14 @@ async def test_without_a_token_none_is_sent(server: Server) -> None:
     assert "authorization" not in (await asked(server, CALLS["get"])).lower()
 
 
+async def test_a_token_that_can_not_be_sent_is_not_told(server: Server) -> None:
+    async with RayJobsClient(server.url, "hush\nhush") as client:
+        for call in CALLS.values():
+            with pytest.raises(DashboardUnreachable) as refusal:
+                await call(client)
+            assert "hush" not in str(refusal.value)
+
+
 async def test_a_submission_is_sent_as_data(server: Server) -> None:
     submission = Submission("s", "echo '$(x)'", {"pip": ["a"]}, {"k": "v"}, 1, 0.5, {"r": 2})
     body = (await asked(server, lambda client: client.submit(submission))).partition("\r\n\r\n")[2]

@@ -19,8 +19,12 @@ class Secret(ApiObject, frozen=True):
         return f"Secret({self.key}, keys: {', '.join(sorted(self.data)) or 'none'})"
 
     def text(self, key: str) -> str | None:
-        """The text under the key, without white space around it; None where there is none that could be one."""
+        """The text under the key, without white space around it; None where there is none that could be one.
+
+        One of several lines is none: an HTTP library refuses it as a header, and tells everybody what it was.
+        """
         try:
-            return base64.b64decode(self.data.get(key) or "", validate=True).decode("ascii").strip() or None
+            text = base64.b64decode(self.data.get(key) or "", validate=True).decode("ascii").strip()
         except (binascii.Error, UnicodeDecodeError, ValueError):
             return None
+        return text if text and text.isprintable() else None

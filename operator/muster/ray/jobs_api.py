@@ -264,6 +264,8 @@ def _shown(text: str) -> str:
 
 
 def _reason(error: BaseException) -> str:
+    if isinstance(error, httpx.LocalProtocolError):  # it quotes the header, which may be the token
+        return "the request can't be sent: a header, such as that with the token, has characters that none may have"
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
 
