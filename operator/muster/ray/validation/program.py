@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterable
 
 from muster.api.errors import FieldProblem
 from muster.api.rayjob import RayJob, SubmissionMode
@@ -44,10 +45,22 @@ def entrypoint_resources(job: RayJob) -> Problems:
     if not isinstance(document, dict):
         yield FieldProblem("spec.entrypointResources", 'must be a JSON object such as {"name": 1}')
         return
+    if not _can_be_sent(document):
+        yield FieldProblem("spec.entrypointResources", "has a name with half of a surrogate pair; correct its escapes")
+        return
     for resource, amount in document.items():
         if isinstance(amount, bool) or not isinstance(amount, int | float) or not 0 <= amount < math.inf:
             path = f"spec.entrypointResources[{resource}]"
             yield FieldProblem(path, f"must be a number from 0 up, got {json.dumps(amount)}")
+
+
+def _can_be_sent(names: Iterable[str]) -> bool:
+    """Whether the names are text: JSON's escapes can say what no UTF-8 can."""
+    try:
+        "".join(names).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def submission_length(job: RayJob) -> Problems:
