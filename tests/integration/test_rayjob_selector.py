@@ -146,6 +146,28 @@ async def test_a_deleted_job_is_stopped_once_its_dashboard_answers(seen: Observe
     await untouched(seen, before)
 
 
+@pytest.mark.parametrize(
+    ("change", "state"),
+    [({"activeDeadlineSeconds": 1}, "Failed"), ({"suspend": True}, "Suspending")],
+    ids=["failed", "being suspended"],
+)
+async def test_a_job_that_is_deleted_before_ray_could_stop_it_is_stopped_yet(
+    seen: Observed, dashboards: RayDashboards, change: dict[str, Any], state: str
+) -> None:
+    before = await shared(seen)
+    await create(seen, submissionMode="HTTPMode")
+    status = await runs(seen)
+    dashboards.down = True
+    await edit(seen, **change)
+    await seen.job_state("demo", state)
+    await seen.api.delete(RAYJOBS, seen.namespace, "demo")
+    await seen.until(RAYJOBS, "demo", lambda job: job["metadata"].get("deletionTimestamp"), "it is being deleted")
+    dashboards.down = False
+    await seen.gone(RAYJOBS)
+    assert dashboards.stops == [status["jobId"]]
+    await untouched(seen, before)
+
+
 async def test_a_deadline_stops_the_job_on_the_selected_cluster(seen: Observed, dashboards: RayDashboards) -> None:
     before = await shared(seen)
     await create(seen, shutdownAfterJobFinishes=True)

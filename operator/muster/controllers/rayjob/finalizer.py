@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from contextlib import suppress
 
-from muster.api.rayjob import JobDeploymentStatus, RayJob
+from muster.api.rayjob import RayJob
 from muster.controllers.clock import seconds_of
 from muster.controllers.context import Context
 from muster.controllers.primary import Raw
@@ -76,8 +76,8 @@ async def let_go(context: Context, raw: Raw, job: RayJob | None) -> Requeue | No
         return None
     if job is not None:
         look = Look(context, raw, job)
-        may_run = look.state == JobDeploymentStatus.RUNNING and not look.ray_status.terminal
-        if may_run and await _try_to_stop(look):
+        # Whatever the state is: a deadline or a suspension may not have stopped it yet.
+        if not look.ray_status.terminal and await _try_to_stop(look):
             return Requeue(context.options.poll_interval)
     rest = [one for one in finalizers if one != RAYJOB_FINALIZER]
     meta = raw["metadata"]
