@@ -147,3 +147,16 @@ async def test_an_administrator_sets_what_happens_where_nobody_says_anything(see
 async def test_an_administrator_may_have_the_jobs_deleted_with_their_clusters(seen: Observed) -> None:
     await create(seen, "succeed", shutdownAfterJobFinishes=True)
     await seen.gone(RAYJOBS, RAYCLUSTERS, PODS, JOBS)
+
+
+@pytest.mark.usefixtures("operator")
+async def test_a_job_that_can_not_be_stopped_for_what_its_specs_have_become_leaves_no_cluster(seen: Observed) -> None:
+    await create(seen, "run", shutdownAfterJobFinishes=True, submissionMode="HTTPMode")
+    await seen.job_state("demo", "Running")
+    (cluster,) = await seen.all(RAYCLUSTERS)
+    twice = [*cluster["spec"]["workerGroupSpecs"], *cluster["spec"]["workerGroupSpecs"]]
+    change = {"spec": {"workerGroupSpecs": twice}}
+    await seen.api.patch(RAYCLUSTERS, seen.namespace, cluster["metadata"]["name"], change)
+    await edit(seen, rayClusterSpec=None, activeDeadlineSeconds=1)
+    await seen.job_state("demo", "Failed")
+    await seen.gone(RAYCLUSTERS, PODS)

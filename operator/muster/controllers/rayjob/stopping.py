@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from enum import Enum
 
-from muster.api.errors import MalformedResource
 from muster.api.rayjob import JobStatus
 from muster.controllers.rayjob import cluster as job_cluster
 from muster.controllers.rayjob.look import Look
@@ -39,6 +38,6 @@ async def stop_ray_job(look: Look) -> Stop | JobStatus:
             return Stop.STOPPING
     except JobNotFound:
         return Stop.GONE
-    except (RayApiError, MalformedResource) as error:
+    except (RayApiError, ValueError) as error:  # of a spec that has become of no use there is no dashboard to ask
         logger.info("RayJob %s/%s: not stopped: %s", look.job.metadata.namespace, look.job.metadata.name, error)
         return Stop.UNKNOWN
