@@ -96,3 +96,12 @@ def test_a_kubelets_next_try_is_no_news_and_its_last_is() -> None:
     assert mark(pod(waiting("ErrImagePull", "a"))) == mark(pod(waiting("ImagePullBackOff", "b")))
     assert mark(pod(crashed(1, 2, "waiting"))) != mark(pod(crashed(1, 3, "waiting")))
     assert mark(pod(waiting("ContainerCreating"))) == mark(None)
+
+
+def test_a_pull_has_its_time_from_when_it_was_needed() -> None:
+    done = {"terminated": {"exitCode": 0, "finishedAt": "2026-01-01T01:00:00Z"}}
+    again = pod({**waiting("ErrImagePull"), "restartCount": 1, "lastState": done})
+    after_init = pod(waiting("ErrImagePull"), init=({"name": "init", "state": done},))
+    for found in (trouble_of(again), trouble_of(after_init)):
+        assert found is not None
+        assert found.hopeless_from == STARTED + 3600 + 30

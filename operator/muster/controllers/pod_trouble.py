@@ -111,4 +111,11 @@ def _hopeless_from(pod: Pod, status: ContainerStatus, reason: str) -> float:
     if reason == CRASH_LOOP:
         return 0.0 if status.restart_count >= _HOPELESS_CRASHES else math.inf
     began = seconds_of(pod.status.start_time) or seconds_of(pod.metadata.creation_timestamp) or 0.0
-    return began + _PATIENCE
+    return max(began, *_ends(pod)) + _PATIENCE
+
+
+def _ends(pod: Pod) -> list[float]:
+    """When containers of the pod ended (Unix seconds, 0 first). The next one's image was not needed before that."""
+    statuses = (*pod.status.init_container_statuses, *pod.status.container_statuses)
+    states = [state.terminated for status in statuses for state in (status.state, status.last_state)]
+    return [0.0, *(seconds_of(ended.finished_at) or 0.0 for ended in states if ended is not None)]
