@@ -219,7 +219,7 @@ def test_what_users_of_kuberay_write_is_fine(obj: Json) -> None:
         (job(entrypointNumGpus=float("nan")), "spec.entrypointNumGpus: must be a number from 0 up, got nan"),
         (job(entrypointResources="{custom: 1}"), "spec.entrypointResources: is not JSON: "),
         (job(entrypointResources="[1]"), 'spec.entrypointResources: must be a JSON object such as {"name": 1}'),
-        (job(entrypointResources=r'{"\ud800": 1}'), "spec.entrypointResources: has a name with half of a surrogate pair"),
+        (job(entrypointResources=r'{"\ud800": 1}'), "spec.entrypointResources: has a name with half of"),
         (job(entrypointResources='{"a": "1"}'), 'spec.entrypointResources[a]: must be a number from 0 up, got "1"'),
         (job(entrypointResources='{"a": -1}'), "spec.entrypointResources[a]: must be a number from 0 up, got -1"),
         (
