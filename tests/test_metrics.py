@@ -107,6 +107,14 @@ def test_a_job_has_its_state_and_how_long_its_attempts_took() -> None:
     }
 
 
+def test_a_job_that_is_retried_without_end_does_not_fill_the_memory() -> None:
+    jobs = KnownJobs()
+    for retries in range(100):
+        jobs.seen("team", "demo", "u2", "Retrying").ended("Retrying", retries, 1)
+    told = [one for one in samples(figures(jobs=jobs)) if one[0] == "kuberay_job_execution_duration_seconds"]
+    assert told == [attempt("Retrying", str(retries)) for retries in range(80, 100)]
+
+
 def test_a_job_that_is_gone_or_another_one_leaves_nothing_behind() -> None:
     jobs = KnownJobs()
     jobs.seen("team", "demo", "u2", "Failed").attempts["Failed", 0] = 1

@@ -6,6 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Final
+
+MOST_ATTEMPTS: Final = 20
+"""How many of a job are remembered."""
 
 
 @dataclass(slots=True)
@@ -17,6 +21,13 @@ class JobFigures:
     uid: str
     state: str = ""
     attempts: dict[tuple[str, int], float] = field(default_factory=dict)
+    """The newest: a job may be retried without end."""
+
+    def ended(self, end: str, retries: int, seconds: float) -> None:
+        """An attempt has ended so, after `retries` that had failed."""
+        self.attempts[end, retries] = seconds
+        while len(self.attempts) > MOST_ATTEMPTS:
+            del self.attempts[next(iter(self.attempts))]
 
 
 class KnownJobs:

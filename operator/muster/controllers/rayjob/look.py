@@ -97,7 +97,7 @@ class Look:
 
     def count_attempt(self, ended: str, retries: int, began: float) -> None:
         """Note how long the attempt took that has ended now; `began` is Unix seconds."""
-        self.figures().attempts[ended, retries] = max(0.0, self.now - began)
+        self.figures().ended(ended, retries, max(0.0, self.now - began))
 
     def say(
         self,
