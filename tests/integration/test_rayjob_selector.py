@@ -189,3 +189,41 @@ async def test_a_job_whose_selected_cluster_goes_away_fails(seen: Observed) -> N
     await seen.api.delete(RAYCLUSTERS, seen.namespace, "shared")
     assert (await seen.job_state("demo", "Failed"))["reason"] == "RayClusterLost"
     assert "ray-demo-pg" not in await seen.names(PODGROUPS)
+
+
+async def turn_to_a_cluster_of_its_own(seen: Observed, **spec: Any) -> None:
+    own = ray_job("demo", "run")["spec"]["rayClusterSpec"]
+    await edit(seen, clusterSelector=None, rayClusterSpec=own, **spec)
+
+
+async def test_a_job_that_runs_goes_on_where_it_runs_whatever_the_spec_says_since(
+    seen: Observed, dashboards: RayDashboards
+) -> None:
+    before = await shared(seen)
+    await create(seen, submissionMode="HTTPMode")
+    status = await runs(seen)
+    run = dashboards.run_of(status["jobId"])
+    looks = run.looks
+    await turn_to_a_cluster_of_its_own(seen, backoffLimit=1)
+
+    async def looked_on() -> bool:
+        return run.looks > looks + 3
+
+    await eventually(looked_on, "the job is looked at as before")
+    run.end("SUCCEEDED")
+    assert (await seen.job_state("demo", "Complete"))["jobId"] == status["jobId"]
+    assert await seen.names(PODGROUPS) == {"ray-shared-pg"}
+    assert dashboards.submissions == [("shared-head-svc", status["jobId"])]
+    await untouched(seen, before)
+
+
+async def test_suspending_stops_the_job_also_when_the_spec_means_another_cluster_since(
+    seen: Observed, dashboards: RayDashboards
+) -> None:
+    before = await shared(seen)
+    await create(seen, submissionMode="HTTPMode")
+    status = await runs(seen)
+    await turn_to_a_cluster_of_its_own(seen, suspend=True, shutdownAfterJobFinishes=True)
+    await seen.job_state("demo", "Suspended")
+    assert dashboards.stops == [status["jobId"]]
+    await untouched(seen, before)

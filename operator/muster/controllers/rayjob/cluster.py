@@ -8,7 +8,7 @@ from typing import Any
 from muster.api.errors import MalformedResource
 from muster.api.raycluster import RayCluster, RayClusterStatus
 from muster.api.rayjob import SubmissionMode
-from muster.controllers.children import controlled_by
+from muster.controllers.children import controlled_by, controller_of
 from muster.controllers.context import ObservedRayCluster
 from muster.controllers.dashboard import Dashboard
 from muster.controllers.rayjob.look import Look
@@ -156,12 +156,23 @@ def is_the_jobs(look: Look, cluster: ObservedRayCluster) -> bool:
     return controlled_by(cluster.metadata, look.job.metadata.uid)
 
 
-def serves(look: Look, cluster: ObservedRayCluster) -> bool:
-    """Whether the job runs on the cluster, its own or a selected one.
+def is_others(look: Look, cluster: ObservedRayCluster) -> bool:
+    """Whether the attempt runs on the cluster and others made it: it stays as it is, and the job is stopped in Ray.
 
-    Users may write the status: a cluster that it names is not the job's for that.
+    The spec may mean another cluster since the attempt began, so one that stands alone is believed by its name in the
+    status, if that is none which the job gives to a cluster of its own. One that belongs to something else is not:
+    users may write the status.
     """
-    return is_the_jobs(look, cluster) or runs_elsewhere(look.job)
+    if is_the_jobs(look, cluster):
+        return False
+    alone = controller_of(cluster.metadata) is None
+    own_name = names.is_generated(look.job.metadata.name, cluster.metadata.name)
+    return runs_elsewhere(look.job) or (alone and not own_name)
+
+
+def serves(look: Look, cluster: ObservedRayCluster) -> bool:
+    """Whether the attempt runs on the cluster, the job's own or a selected one."""
+    return is_the_jobs(look, cluster) or is_others(look, cluster)
 
 
 def stays(look: Look, cluster: ObservedRayCluster) -> bool:

@@ -17,7 +17,6 @@ from muster.controllers.rayjob.look import Look
 from muster.controllers.rayjob.trouble import Troubles
 from muster.controllers.runner import Requeue
 from muster.ray import names
-from muster.ray.selection import runs_elsewhere
 
 ASK_FOR_JOB = "The cluster is ready; submit a job to it, then set spec.jobId to the job's id"
 
@@ -45,7 +44,7 @@ async def await_job_id(look: Look) -> Requeue | None:
     troubles = Troubles(look, cluster)
     if await troubles.fail_fast():
         return None
-    if not runs_elsewhere(look.job):
+    if not job_cluster.is_others(look, cluster):
         await keep_gang_in_passing(look, job_cluster.model(look, cluster), submitter_to_come=False)
     await look.write(**troubles.over({"message": ASK_FOR_JOB}), ray_cluster_status=job_cluster.status_copy(cluster))
     again = [limits[0].at - look.now] if limits else []

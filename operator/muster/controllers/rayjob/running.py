@@ -29,7 +29,6 @@ from muster.controllers.runner import Requeue
 from muster.ray.authentication import token_env
 from muster.ray.job_info import JobInfo
 from muster.ray.jobs_api import JobNotFound, RayApiError, RayJobsClient, SubmissionRefused
-from muster.ray.selection import runs_elsewhere
 from muster.ray.submitter import submission
 
 _HANDED_OVER = (
@@ -76,7 +75,8 @@ async def _look_after(look: Look, cluster: ObservedRayCluster) -> None:
         return
     model = job_cluster.model(look, cluster)
     submitter = observe_sidecar(look, cluster) if in_head(look) else observe(look)
-    await _keep_up(look, model, submitter)
+    if not job_cluster.is_others(look, cluster):
+        await _keep_up(look, model, submitter)
     if look.ray_status.terminal:
         await _carry_out(look, cluster, judge(_sight(look, cluster, None, submitter)))
         return
@@ -105,9 +105,7 @@ async def _carry_out(look: Look, cluster: ObservedRayCluster, decision: Decision
 
 
 async def _keep_up(look: Look, cluster: RayCluster, submitter: Submitter) -> None:
-    """Keep gang and service as they should be, where the cluster is the job's own."""
-    if runs_elsewhere(look.job):
-        return
+    """Keep gang and service of the job's own cluster as they should be."""
     await keep_gang_in_passing(look, cluster, submitter_to_come=not submitter.ended)
     await in_passing(look, "head service", ensure_head_service(look, cluster))
 

@@ -39,9 +39,11 @@ async def tear_down(look: Look) -> Teardown:
     await release_pod_group(look.context, look.job)
     submitter_gone = await delete_submitter(look)
     cluster_gone = await delete_cluster(look)
-    if submitter_gone and runs_elsewhere(look.job) and await _still_runs(look):
+    cluster = await job_cluster.find(look)
+    stays = cluster is not None and job_cluster.is_others(look, cluster)
+    if submitter_gone and stays and await _still_runs(look):
         return Teardown(False, Requeue(look.context.options.poll_interval))
-    ends = _pods_until(look)
+    ends = [] if stays else _pods_until(look)
     if not (submitter_gone and cluster_gone) or math.inf in ends:
         return Teardown(False)
     if ends:
