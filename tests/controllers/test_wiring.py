@@ -72,7 +72,7 @@ class Wired:
         return {name: len(queue) for name, queue in self.queues.items() if len(queue)}
 
 
-def made(kind: type[ApiObject], owner: str | None = None, **raw: Any) -> Any:
+def made(kind: type[ApiObject], owner: str | None = None, *, owner_name: str = "owner", **raw: Any) -> Any:
     metadata: dict[str, Any] = {"name": "it", "namespace": "ns", "uid": "u", "labels": raw.pop("labels", {})}
     if owner is not None:
         owner_kind, _, api_version = owner.partition(" ")
@@ -80,7 +80,7 @@ def made(kind: type[ApiObject], owner: str | None = None, **raw: Any) -> Any:
             {
                 "apiVersion": api_version or "ray.io/v1",
                 "kind": owner_kind,
-                "name": "owner",
+                "name": owner_name,
                 "uid": "o",
                 "controller": True,
             }
@@ -124,6 +124,15 @@ def test_owners_in_a_namespace_of_somebody_else_are_not_woken(
     wired = Wired(*namespaces)
     wired.sources.pods.changed(None, made(Pod, "RayCluster"))
     assert wired.waiting() == woken
+
+
+@pytest.mark.parametrize("name", [".", "..", "it/status", "it?watch=1", "It", "", "a" * 254])
+@pytest.mark.parametrize("kind", ["RayCluster", "RayJob"])
+def test_an_owner_whose_name_no_object_can_have_is_not_asked_for(kind: str, name: str) -> None:
+    """The API server takes any name in an owner reference; a look at that key would fail, and be tried for ever."""
+    wired = Wired()
+    wired.sources.services.changed(None, made(Service, kind, owner_name=name))
+    assert wired.waiting() == {}
 
 
 def test_a_pod_group_that_moves_wakes_both_queues() -> None:

@@ -7,6 +7,7 @@ own status.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from typing import TypeVar
 
@@ -22,6 +23,9 @@ from muster.kube.resource import PODS, QUEUES, RAYCLUSTERS, RAYJOBS, Resource
 from muster.ray import labels
 
 T = TypeVar("T", bound=ApiObject)
+
+
+_MAY_NAME_AN_OBJECT = re.compile("[a-z0-9][-.a-z0-9]{0,252}")
 
 
 class Wiring:
@@ -70,11 +74,10 @@ class Wiring:
         owner = controller_of(meta)
         if owner is None or (self._namespaces and meta.namespace not in self._namespaces):
             return
-        key = f"{meta.namespace}/{owner.name}"
         if _is(owner.api_version, owner.kind, RAYJOBS):
-            self._ray_jobs.add(key)
+            _wake(self._ray_jobs, meta.namespace, owner.name)
         elif _is(owner.api_version, owner.kind, RAYCLUSTERS):
-            self._ray_clusters.add(key)
+            _wake(self._ray_clusters, meta.namespace, owner.name)
 
     def _pod(self, change: Change[Pod]) -> None:
         self._child(change)
@@ -97,7 +100,7 @@ class Wiring:
         if owner is not None and _is(owner.api_version, owner.kind, RAYJOBS):
             job = owner.name
         if job:
-            self._ray_jobs.add(f"{meta.namespace}/{job}")
+            _wake(self._ray_jobs, meta.namespace, job)
 
     def _ray_cluster(self, change: Change[ObservedRayCluster]) -> None:
         self._child(change)
@@ -118,6 +121,12 @@ class Wiring:
             self._ray_jobs.add(key)
         for key in self._context.cluster_interests.in_object(resource, target):
             self._ray_clusters.add(key)
+
+
+def _wake(queue: WorkQueue, namespace: str | None, name: str) -> None:
+    """Owner references may say any name: one that no object can have would be asked for, in vain, for ever."""
+    if _MAY_NAME_AN_OBJECT.fullmatch(name) is not None:
+        queue.add(f"{namespace}/{name}")
 
 
 def _is(api_version: str, kind: str, resource: Resource) -> bool:
