@@ -124,6 +124,7 @@ async def test_a_foreign_job_of_the_name_is_left_alone(seen: Observed) -> None:
     await delete(seen)
     await seen.gone(RAYCLUSTERS, PODS, PODGROUPS)
     await seen.event("ForceDeletedStuckCluster")
+    await seen.event("NameTaken", f"Job {JOB} exists already")
     left = await seen.get(JOBS, JOB)
     assert left is not None
     assert left["metadata"]["uid"] == made["metadata"]["uid"]
@@ -214,3 +215,67 @@ async def test_a_deleted_job_leaves_nothing_either(seen: Observed, stand_ins: St
 
     await stand_ins.end_submitter(await eventually(job, "the cleanup Job"), succeeded=True)
     await seen.gone(RAYJOBS, *ALL)
+
+
+LABELS = {"metadata": {"labels": {"volcano.sh/network-topology-highest-tier-allowed": "high"}}}
+
+
+def head_of(*containers: Object) -> Object:
+    return {"spec": {"headGroupSpec": {"template": {"spec": {"containers": list(containers)}}}}}
+
+
+@pytest.mark.usefixtures("running")
+async def test_a_label_that_no_gang_can_have_does_not_hold_it(seen: Observed, stand_ins: StandIns) -> None:
+    await seen.api.patch(RAYCLUSTERS, seen.namespace, "demo", LABELS)
+    await delete(seen)
+    await cleanup_job(seen)
+    await stand_ins.end_submitter(JOB, succeeded=True)
+    await seen.gone(*ALL)
+
+
+@pytest.mark.parametrize(
+    ("head", "told"),
+    [
+        pytest.param(head_of(), "spec.headGroupSpec.template.spec.containers", id="no container"),
+        pytest.param(head_of({"name": "ray", "image": "i", "env": [{"value": "x"}]}), ".env[0].name", id="wrong types"),
+        pytest.param(
+            head_of({"name": "ray", "image": "i", "resources": {"limits": {"cpu": "many"}}}), "many", id="no quantity"
+        ),
+    ],
+)
+@pytest.mark.usefixtures("operator")
+async def test_a_spec_that_was_spoilt_afterwards_is_told_and_does_not_hold_it(
+    seen: Observed, head: Object, told: str
+) -> None:
+    await create(seen, {"ray.io/gcs-ft-deletion-timeout": "3"})
+    await seen.cluster_state("demo", "ready")
+    await seen.api.patch(RAYCLUSTERS, seen.namespace, "demo", head)
+    await delete(seen)
+    await seen.gone(*ALL)
+    await seen.event("FailedToCreateRedisCleanupJob", told)
+    await seen.event("ForceDeletedStuckCluster", "after 3 s")
+
+
+@pytest.mark.usefixtures("stand_ins")
+async def test_a_gang_that_nobody_may_release_does_not_hold_it(
+    proxy: FaultProxy, seen: Observed, dashboards: RayDashboards
+) -> None:
+    async with Operator(proxy.connection(), seen.namespace, dashboards):
+        await create(seen, {"ray.io/gcs-ft-deletion-timeout": "3"})
+        await seen.cluster_state("demo", "ready")
+        proxy.inject(Answer(403, "Forbidden"), when=matching("PATCH", "/podgroups/"), times=10_000)
+        await delete(seen)
+        await seen.gone(RAYCLUSTERS)
+        await seen.event("ForceDeletedStuckCluster", "after 3 s")
+
+
+@pytest.mark.usefixtures("running")
+async def test_a_cluster_that_was_given_to_another_controller_is_still_let_go(
+    seen: Observed, stand_ins: StandIns
+) -> None:
+    managed = {"spec": {"managedBy": "kueue.x-k8s.io/multikueue"}}
+    await seen.api.patch(RAYCLUSTERS, seen.namespace, "demo", managed)
+    await delete(seen)
+    await cleanup_job(seen)
+    await stand_ins.end_submitter(JOB, succeeded=True)
+    await seen.gone(*ALL)

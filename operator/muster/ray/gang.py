@@ -36,6 +36,7 @@ __all__ = [
     "Gang",
     "desired_update",
     "gang_of",
+    "made_by_ray_job",
     "pod_group_name",
     "queue",
     "queue_name",
@@ -101,7 +102,7 @@ def gang_of(
 
 def pod_group_name(owner: RayCluster | RayJob) -> str:
     """The PodGroup that the pods of this cluster or job are members of."""
-    if isinstance(owner, RayCluster) and _made_by_ray_job(owner):
+    if isinstance(owner, RayCluster) and made_by_ray_job(owner):
         return names.pod_group(owner.metadata.labels.get(labels.ORIGINATED_FROM_NAME, owner.metadata.name))
     return names.pod_group(owner.metadata.name)
 
@@ -110,7 +111,7 @@ def ray_cluster_pod_group(
     cluster: RayCluster, *, options: PodOptions = _DEFAULTS, scheduler_name: str = labels.SCHEDULER_NAME
 ) -> Manifest | None:
     """The PodGroup of a cluster that stands alone; None for one that a RayJob made. Raises QuantityError."""
-    if _made_by_ray_job(cluster):
+    if made_by_ray_job(cluster):
         return None
     gang = gang_of(cluster.spec, options=options, scheduler_name=scheduler_name)
     return _pod_group(cluster, gang, companions=[])
@@ -154,7 +155,8 @@ def queue(name: str) -> Manifest:
     }
 
 
-def _made_by_ray_job(cluster: RayCluster) -> bool:
+def made_by_ray_job(cluster: RayCluster) -> bool:
+    """Whether the cluster is a RayJob's: its pods are members of that one's gang."""
     return cluster.metadata.labels.get(labels.ORIGINATED_FROM_KIND) == RayJob.definition.kind
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from muster.api.raycluster import RayCluster
 from muster.controllers.context import Context
 from muster.controllers.gang import ensure_pod_group, ensure_queue, release_pod_group
-from muster.ray.gang import ray_cluster_pod_group
+from muster.ray.gang import made_by_ray_job, ray_cluster_pod_group
 
 
 def has_own_pod_group(cluster: RayCluster) -> bool:
-    """Whether the cluster's PodGroup is its own, and not its RayJob's."""
-    return ray_cluster_pod_group(cluster) is not None
+    """Whether the cluster's PodGroup is its own, and not its RayJob's; said also of a spec that no gang can have."""
+    return not made_by_ray_job(cluster)
 
 
 async def ensure_gang(context: Context, cluster: RayCluster) -> None:

@@ -63,12 +63,13 @@ class RayClusterReconciler:
             self._memories.pop(key, None)
             self._quota_turns.forget(key)
             return None
-        if managed_elsewhere(raw):
-            return None
-        # Pods and services of a cluster that is being deleted are the garbage collector's; its Redis is ours.
+        # Pods and services of a cluster that is being deleted are the garbage collector's; its Redis is ours, also when
+        # the cluster has been given to another controller since: nobody else drops the finalizer.
         if being_deleted(raw):
             self._quota_turns.forget(key)
             return await let_go(self._context, raw)
+        if managed_elsewhere(raw):
+            return None
         cluster = understand(self._context, RayCluster, raw)
         return None if cluster is None else await self._reconcile(key, raw, cluster)
 

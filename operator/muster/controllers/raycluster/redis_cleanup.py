@@ -15,23 +15,24 @@ import logging
 
 from muster.api.errors import MalformedResource
 from muster.api.raycluster import RayCluster
-from muster.controllers.children import controller_of
+from muster.controllers.children import NotOurs, controller_of
 from muster.controllers.clock import seconds_of
 from muster.controllers.context import Context
-from muster.controllers.primary import Raw
+from muster.controllers.primary import Raw, in_words
 from muster.controllers.raycluster.place import keeps_place_until, not_stuck
 from muster.controllers.raycluster.suspend import give_everything_back
 from muster.controllers.runner import Requeue
-from muster.kube.errors import AlreadyExists, Forbidden, Invalid, NotFound
+from muster.kube.errors import AlreadyExists, ApiError, Forbidden, Invalid, NotFound
 from muster.kube.events import EventType
 from muster.kube.objects import Job
-from muster.kube.resource import RAYCLUSTERS
+from muster.kube.resource import JOBS, RAYCLUSTERS
 from muster.quantities import QuantityError
 from muster.ray import names
 from muster.ray.fault_tolerance import outlives_its_head, storage_namespace
 from muster.ray.labels import FT_DELETION_TIMEOUT, REDIS_CLEANUP_OF, REDIS_FINALIZER
 from muster.ray.pod_health import condition, is_head, is_terminating
 from muster.ray.redis_cleanup import cleanup_job
+from muster.ray.validation import head_pod_problems
 
 logger = logging.getLogger(__name__)
 
@@ -80,27 +81,41 @@ class _Ending:
 
     async def go_on(self) -> Requeue | None:
         """Take the next step; None when there is nothing to wait for any more."""
-        failure = await give_everything_back(self._context, self._cluster)
+        error = await self._give_everything_back()
         if self._now >= self._until:
             self._say_forced()
             return None
-        if failure is not None:
-            raise failure[1]
+        if error is not None:
+            raise error
         ends = self._heads_until()
         if ends:
             return self._again_in(min([*ends, self._until]) - self._now)
         job = await self._job()
-        if job is not None and _is_ours(job, self._cluster):
-            ended = _end_of(job)
-            if ended is None:
-                return self._again_in(self._pause(job))
-            if ended == "Failed":
-                self._say_left_behind()
-            return None
-        return await self._create()
+        if job is None:
+            return await self._create()
+        if not _is_ours(job, self._cluster):
+            self._say("Warning", "NameTaken", str(NotOurs(JOBS, job.metadata)), "Create")
+            return self._again_in(_LOOK_AGAIN_SECONDS)
+        ended = _end_of(job)
+        if ended is None:
+            return self._again_in(self._pause(job))
+        if ended == "Failed":
+            self._say_left_behind()
+        return None
+
+    async def _give_everything_back(self) -> ApiError | None:
+        """What went wrong with it, if anything did: that must not hold the cluster beyond its time."""
+        try:
+            failure = await give_everything_back(self._context, self._cluster)
+        except ApiError as error:
+            return error
+        return None if failure is None else failure[1]
 
     async def _create(self) -> Requeue | None:
         key = f"{self._cluster.metadata.namespace}/{names.redis_cleanup_job(self._cluster.metadata.name)}"
+        problems = head_pod_problems(self._cluster)
+        if problems:  # the spec was spoilt after the finalizer had been put there
+            return self._refused(key, in_words(problems))
         try:
             manifest = cleanup_job(self._cluster, self._context.options.pods, owned=not self._in_foreground)
             created = await self._context.jobs.create(manifest)
@@ -109,12 +124,15 @@ class _Ending:
         except (Forbidden, Invalid, QuantityError) as refusal:
             if isinstance(refusal, Forbidden) and _namespace_goes(refusal):
                 return None
-            message = f"Failed to create Redis cleanup Job {key}: {refusal}"
-            self._say("Warning", "FailedToCreateRedisCleanupJob", message, "Create")
-            return self._again_in(_LOOK_AGAIN_SECONDS)
+            return self._refused(key, str(refusal))
         message = f"Created Redis cleanup Job {key}"
         self._say("Normal", "CreatedRedisCleanupJob", message, "Create", change=created.metadata.uid)
         return self._again_in(self._pause(created))
+
+    def _refused(self, key: str, why: str) -> Requeue:
+        message = f"Failed to create Redis cleanup Job {key}: {why}"
+        self._say("Warning", "FailedToCreateRedisCleanupJob", message, "Create")
+        return self._again_in(_LOOK_AGAIN_SECONDS)
 
     async def _job(self) -> Job | None:
         meta, jobs = self._cluster.metadata, self._context.jobs

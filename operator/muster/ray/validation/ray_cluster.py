@@ -49,22 +49,34 @@ CLUSTER_RULES: tuple[ClusterRule, ...] = (
     fault_tolerance.redis_options,
     unsupported.cluster_features,
 )
+_HEAD_POD_RULES = (pods.template_types, pods.containers, pods.container_quantities, pods.group_quantities)
 
 
 def validate_ray_cluster(cluster: RayCluster) -> list[FieldProblem]:
     """Everything that is wrong with the cluster; paths start with `metadata` or `spec`."""
-    view = ClusterView.of(
+    view = _view(cluster)
+    return [
+        *metadata.name(cluster.metadata, names.MAX_RAY_CLUSTER_NAME),
+        *metadata.placement_labels(cluster.metadata),
+        *cluster_spec_problems(view),
+    ]
+
+
+def head_pod_problems(cluster: RayCluster) -> list[FieldProblem]:
+    """What keeps a head's pod, or one like it, from being worked out at all."""
+    view = _view(cluster)
+    problems = (problem for rule in _HEAD_POD_RULES for problem in rule(view))
+    return [problem for problem in problems if problem.path.startswith(f"{view.head.path}.")]
+
+
+def _view(cluster: RayCluster) -> ClusterView:
+    return ClusterView.of(
         cluster.spec,
         path="spec",
         cluster_name=cluster.metadata.name,
         annotations=cluster.metadata.annotations,
         originated_from=cluster.metadata.labels.get(labels.ORIGINATED_FROM_KIND),
     )
-    return [
-        *metadata.name(cluster.metadata, names.MAX_RAY_CLUSTER_NAME),
-        *metadata.placement_labels(cluster.metadata),
-        *cluster_spec_problems(view),
-    ]
 
 
 def cluster_spec_problems(view: ClusterView) -> list[FieldProblem]:
