@@ -217,6 +217,10 @@ def test_what_users_of_kuberay_write_is_fine(obj: Json) -> None:
         ),
         (job(entrypointNumCpus=-1), "spec.entrypointNumCpus: must be a number from 0 up, got -1"),
         (job(entrypointNumGpus=float("nan")), "spec.entrypointNumGpus: must be a number from 0 up, got nan"),
+        (
+            job(deletionStrategy=rules(*(rule(jobStatus=f"S{number}") for number in range(1000)))),
+            "spec.deletionStrategy.deletionRules: has 1000 rules, at most 100 can be told apart; ",
+        ),
         (job(entrypointResources="{custom: 1}"), "spec.entrypointResources: is not JSON: "),
         (job(entrypointResources="[1]"), 'spec.entrypointResources: must be a JSON object such as {"name": 1}'),
         (job(entrypointResources=r'{"\ud800": 1}'), "spec.entrypointResources: has a name with half of"),

@@ -13,6 +13,8 @@ from muster.ray.validation.view import Problems
 _PATH = "spec.deletionStrategy"
 _ORDER = ("DeleteWorkers", "DeleteCluster", "DeleteSelf")
 """What is deleted later includes what is deleted before."""
+_MOST_RULES = 100
+"""Each is looked at in the light of all others, and the operator does nothing else meanwhile."""
 
 
 def deletion_strategy(job: RayJob) -> Problems:
@@ -48,6 +50,10 @@ def _rules(job: RayJob, rules: list[DeletionRule]) -> Problems:
         yield FieldProblem(f"{_PATH}.deletionRules", text)
     if not rules:
         yield FieldProblem(f"{_PATH}.deletionRules", "must have at least one rule")
+    if len(rules) > _MOST_RULES:
+        text = f"has {len(rules)} rules, at most {_MOST_RULES} can be told apart; leave out those that say the same"
+        yield FieldProblem(f"{_PATH}.deletionRules", text)
+        return
     seen: dict[tuple[str, str], int] = {}
     for index, rule in enumerate(rules):
         path = f"{_PATH}.deletionRules[{index}]"
