@@ -11,6 +11,7 @@ import os
 import signal
 import uuid
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -43,6 +44,16 @@ def pytest_configure() -> None:
     end_as_if_interrupted()
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """With `--dist loadgroup` keep in one process what shares something that takes long to start."""
+    if config.getvalue("dist") != "loadgroup":
+        return None
+    from tests.one_process import SharedTogether
+
+    return SharedTogether(config, log)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -18,7 +18,7 @@ from tests.differential.normal_form import fields
 from tests.differential.rule_cases import rule_cases
 from tests.differential.run import KUBERAY, MUSTER
 
-pytestmark = [pytest.mark.control_plane, pytest.mark.xdist_group("differential")]
+pytestmark = pytest.mark.control_plane
 
 _SHOWN = 20
 _ALL = [*listed_samples(), *(case.name for case in rule_cases())]

@@ -25,7 +25,7 @@ from tests.integration.ray_manifests import ray_cluster, template, worker_group
 from tests.ray.local_ray import installed_python
 
 pytest_plugins = ("tests.integration.controller_fixtures",)
-pytestmark = [pytest.mark.ray, pytest.mark.xdist_group("ray"), pytest.mark.usefixtures("operator")]
+pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("operator")]
 
 STEP = Path(__file__).with_name("ray_autoscaler.py")
 Step = Callable[..., Awaitable[dict[str, Any]]]

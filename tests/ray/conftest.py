@@ -13,11 +13,10 @@ from tests.ray.local_ray import RayHead, installed_python, running_head
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what uses a real Ray, and keep it in one test process: a head takes 600 MB."""
+    """Mark what uses a real Ray."""
     for item in items:
         if "ray_head" in getattr(item, "fixturenames", ()):
             item.add_marker("ray")
-            item.add_marker(pytest.mark.xdist_group("ray"))
 
 
 @pytest.fixture(scope="session")

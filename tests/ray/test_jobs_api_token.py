@@ -15,7 +15,7 @@ from tests.cluster.process import CommandFailedError
 from tests.conftest import refuse
 from tests.ray.local_ray import RayHead, installed_python, running_head
 
-pytestmark = [pytest.mark.ray, pytest.mark.xdist_group("ray")]
+pytestmark = pytest.mark.ray
 
 TOKEN = "bXVzdGVyLXRva2VuLW9mLXRoZS10ZXN0cy0wMTIzNDU2Nzg="
 DEADLINE = 180.0

@@ -18,7 +18,7 @@ from tests.cluster.process import CommandFailedError, run
 from tests.conftest import refuse
 from tests.ray.local_ray import installed_python, running_head
 
-pytestmark = [pytest.mark.ray, pytest.mark.host, pytest.mark.xdist_group("ray")]
+pytestmark = [pytest.mark.ray, pytest.mark.host]
 
 PASSWORD = "p*ss w0rd$"
 _INSTALL = ("apt-get", "install", "--yes", "--no-remove", "--no-install-recommends", "redis-server")

@@ -1,0 +1,27 @@
+"""Which tests belong into one of several test processes: those that share something that takes long to start.
+
+pytest-xdist has marks for that, but with pytest 9.2 they are without effect.
+"""
+
+from __future__ import annotations
+
+from xdist.scheduler import LoadScopeScheduling
+
+TOGETHER = {
+    "tests/differential/": "both operators, on two control planes",
+    "tests/ray/": "a Ray of this machine",  # 600 MB
+    "tests/integration/test_raycluster_ray_autoscaler.py": "a Ray of this machine",
+}
+"""Beginnings of test ids, and what the tests share."""
+
+
+class SharedTogether(LoadScopeScheduling):  # type: ignore[misc]
+    """Hands out tests one by one, to whichever process is free, but those that share something all to one."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return scope(nodeid)
+
+
+def scope(nodeid: str) -> str:
+    """What the test is handed out with: tests of one scope run in one process."""
+    return next((shared for beginning, shared in TOGETHER.items() if nodeid.startswith(beginning)), nodeid)
