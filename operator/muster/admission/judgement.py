@@ -7,6 +7,8 @@ is being deleted, and one that another controller looks after, is none of our bu
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
@@ -23,6 +25,7 @@ from muster.ray.validation.templates import WrittenTemplate, ray_cluster_templat
 
 M = TypeVar("M", RayCluster, RayJob)
 
+_INDEX: Final = re.compile(r"\[\d+\]")
 _JUDGED_METADATA: Final = ("name", "labels", "annotations")
 
 
@@ -52,9 +55,8 @@ class Judge:
         if not problems or old is None:
             return Judgement(tuple(problems), unanswered)
         before, _ = await self._problems(resource, old)
-        added = tuple(problem for problem in problems if problem not in before)
-        stays = tuple(f"{problem} (it was so before this change)" for problem in problems if problem in before)
-        return Judgement(added, unanswered + stays)
+        added, stays = _compared(problems, before)
+        return Judgement(tuple(added), unanswered + tuple(f"{each} (it was so before this change)" for each in stays))
 
     async def _problems(self, resource: Resource, raw: dict[str, Any]) -> tuple[list[FieldProblem], tuple[str, ...]]:
         """What is wrong with the object, and what could not be found out."""
@@ -80,6 +82,25 @@ def _rules(
         return validate(typed), templates(typed)
 
     return apply
+
+
+Problems = list[FieldProblem]
+
+
+def _compared(problems: Problems, before: Problems) -> tuple[Problems, Problems]:
+    """What the change adds, and what was there already, perhaps at another place in a list."""
+    known = Counter(map(_wherever, before))
+    added: Problems = []
+    stays: Problems = []
+    for problem in problems:
+        fault = _wherever(problem)
+        (stays if known[fault] > 0 else added).append(problem)
+        known[fault] -= 1
+    return added, stays
+
+
+def _wherever(problem: FieldProblem) -> tuple[str, str]:
+    return _INDEX.sub("[]", problem.path), _INDEX.sub("[]", problem.message)
 
 
 def _same(new: Mapping[str, Any], old: Mapping[str, Any]) -> bool:

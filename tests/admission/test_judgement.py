@@ -1,0 +1,53 @@
+"""What counts as a new fault of an update."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+
+from muster.admission.judgement import Judge
+from muster.controllers.template_judge import TemplateJudge
+from muster.kube.resource import RAYCLUSTERS
+from tests.integration.ray_manifests import ray_cluster, worker_group
+
+
+class NoObjection:
+    """An API server that takes every template."""
+
+    async def problems(self, *_: Any) -> list[Any]:
+        return []
+
+
+@pytest.fixture
+def judge() -> Judge:
+    return Judge(cast("TemplateJudge", NoObjection()))
+
+
+def cluster(*groups: dict[str, Any]) -> dict[str, Any]:
+    made = ray_cluster("old", *groups)
+    made["metadata"]["namespace"] = "ns"
+    return made
+
+
+BAD = worker_group("b", numOfHosts=-1)
+
+
+async def test_an_old_fault_that_has_moved_in_its_list_is_an_old_fault(judge: Judge) -> None:
+    judgement = await judge.judge(RAYCLUSTERS, cluster(BAD), cluster(worker_group("a"), BAD))
+    assert judgement.refusals == ()
+    (warning,) = judgement.warnings
+    assert warning.startswith("spec.workerGroupSpecs[0].numOfHosts: ")
+
+
+async def test_one_more_of_the_same_fault_is_a_new_one(judge: Judge) -> None:
+    another = worker_group("c", numOfHosts=-1)
+    judgement = await judge.judge(RAYCLUSTERS, cluster(BAD, another), cluster(BAD))
+    assert [refusal.path for refusal in judgement.refusals] == ["spec.workerGroupSpecs[1].numOfHosts"]
+    assert len(judgement.warnings) == 1
+
+
+async def test_a_fault_that_was_mended_does_not_stand_for_another(judge: Judge) -> None:
+    worse = worker_group("b", numOfHosts=-2)
+    judgement = await judge.judge(RAYCLUSTERS, cluster(worse), cluster(BAD))
+    assert len(judgement.refusals) == 1
