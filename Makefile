@@ -15,7 +15,7 @@ PARALLEL ?= 2
 KEEP ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo supplies test check unit integration e2e lint types imports format image wheels cluster-up cluster-down crds lock clean
+.PHONY: help demo supplies test check unit integration e2e compatibility lint types imports format image wheels cluster-up cluster-down crds lock clean
 
 help: ## this list
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -62,6 +62,9 @@ integration: $(STAMP) ## tests on a real API server and a real Ray
 
 e2e: $(STAMP) ## end-to-end tests on kind, or with CLUSTER=current on the cluster that KUBECONFIG names
 	$(BIN)/pytest -n $(PARALLEL) --maxschedchunk=1 -q --durations=0 --durations-min=5 -m node --cluster=$(CLUSTER) tests/e2e
+
+compatibility: $(STAMP) ## KubeRay's own end-to-end tests of RayJob and RayCluster, on kind; no part of `test`
+	$(BIN)/python -m tests.compatibility
 
 format: $(STAMP) ## rewrite the code as the linter wants it
 	$(BIN)/ruff check --fix .

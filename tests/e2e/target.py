@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tests.cluster.gobuild import go_binaries
 from tests.cluster.progress import Steps
+
+if TYPE_CHECKING:
+    from tests.cluster.node.cluster import NodeCluster
 
 
 @dataclass(frozen=True)
@@ -47,8 +51,13 @@ def current() -> Target:
 
 
 @contextmanager
-def kind(steps: Steps, *, name: str, keep: bool = False) -> Iterator[Target]:
-    """A kind cluster with Ray's and Muster's images on its nodes; gone afterwards unless `keep`."""
+def kind(
+    steps: Steps, *, name: str, keep: bool = False, prepare: Callable[[NodeCluster], None] | None = None
+) -> Iterator[Target]:
+    """A kind cluster with Ray's and Muster's images on its nodes; gone afterwards unless `keep`.
+
+    `prepare` is given the cluster when it is up, for what else its nodes shall have.
+    """
     # Imported here: the node level is not needed, and may not be possible, where the cluster is given.
     from tests.cluster.node.cluster import NodeCluster
     from tests.cluster.node.muster_image import build_muster_image
@@ -58,6 +67,8 @@ def kind(steps: Steps, *, name: str, keep: bool = False) -> Iterator[Target]:
         cluster.start(reuse=keep)
         image = build_muster_image(cluster)
         cluster.load_image(image)
+        if prepare is not None:
+            prepare(cluster)
         kubectl = go_binaries(["kubectl"])["kubectl"]
         yield Target(cluster.kubeconfig, kubectl, cluster.ray_image, image, cluster.redis_image)
     finally:
