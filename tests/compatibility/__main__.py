@@ -25,7 +25,7 @@ from tests.compatibility.cases import Case, cases, unlisted
 from tests.compatibility.execution import Outcome, Result, execute
 from tests.compatibility.programs import programs, tests_of
 from tests.e2e import target as targets
-from tests.e2e.install import InstallError, install
+from tests.e2e.install import InstallError, install, kubectl
 from tests.e2e.target import Target
 from tests.e2e.workloads import REPOSITORY
 
@@ -45,6 +45,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with targets.kind(steps, name=options.name, keep=options.keep, prepare=images.load) as target:
             with steps.step("Muster into the cluster"):
                 install(target)
+            if not options.admission:
+                kubectl(target, "delete", "validatingwebhookconfiguration", "muster")
             results = _run(wanted, built, target, options, steps)
     except _FAILURES as error:
         print(f"the tests could not run: {error}", file=sys.stderr)
@@ -111,6 +113,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--parallel", type=int, default=1, help="how many at a time (default: %(default)s)")
     parser.add_argument("--deadline", type=float, default=900.0, help="seconds for one test (default: %(default)s)")
     parser.add_argument("--name", default="muster-compatibility", help="of the kind cluster (default: %(default)s)")
+    parser.add_argument(
+        "--no-admission", dest="admission", action="store_false", help="without the webhook: faults show in the status"
+    )
     parser.add_argument("--keep", action="store_true", help="leave the cluster up, and take one that was left up")
     return parser
 
