@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, cast
 
 import pytest
 
 from muster.admission.judgement import Judge
+from muster.api.errors import FieldProblem
 from muster.controllers.template_judge import TemplateJudge
 from muster.kube.resource import RAYCLUSTERS
+from muster.ray.validation.templates import WrittenTemplate
 from tests.integration.ray_manifests import ray_cluster, worker_group
 
 
 class NoObjection:
     """An API server that takes every template."""
 
-    async def problems(self, *_: Any) -> list[Any]:
+    async def problems(self, *_: Any) -> list[FieldProblem]:
         return []
+
+
+class ObjectsToAll:
+    """An API server that takes no template."""
+
+    async def problems(self, _: str, templates: Iterable[WrittenTemplate]) -> list[FieldProblem]:
+        return [FieldProblem(each.path, "is not to its liking") for each in templates]
 
 
 @pytest.fixture
@@ -51,3 +61,10 @@ async def test_a_fault_that_was_mended_does_not_stand_for_another(judge: Judge) 
     worse = worker_group("b", numOfHosts=-2)
     judgement = await judge.judge(RAYCLUSTERS, cluster(worse), cluster(BAD))
     assert len(judgement.refusals) == 1
+
+
+async def test_one_fault_of_several_can_be_mended_alone() -> None:
+    judge = Judge(cast("TemplateJudge", ObjectsToAll()))
+    judgement = await judge.judge(RAYCLUSTERS, cluster(worker_group("b")), cluster(BAD))
+    assert judgement.refusals == ()
+    assert len(judgement.warnings) == 2

@@ -54,19 +54,25 @@ class Judge:
         problems, unanswered = await self._problems(resource, new)
         if not problems or old is None:
             return Judgement(tuple(problems), unanswered)
-        before, _ = await self._problems(resource, old)
+        # All that was wrong before, templates beside rules: whoever mends one fault is not refused for another.
+        before, _ = await self._problems(resource, old, all_of_them=True)
         added, stays = _compared(problems, before)
         return Judgement(tuple(added), unanswered + tuple(f"{each} (it was so before this change)" for each in stays))
 
-    async def _problems(self, resource: Resource, raw: dict[str, Any]) -> tuple[list[FieldProblem], tuple[str, ...]]:
-        """What is wrong with the object, and what could not be found out."""
+    async def _problems(
+        self, resource: Resource, raw: dict[str, Any], *, all_of_them: bool = False
+    ) -> tuple[list[FieldProblem], tuple[str, ...]]:
+        """What is wrong with the object, and what could not be found out.
+
+        Where a rule is broken the templates are tried out only if `all_of_them` are asked for.
+        """
         problems, templates = self._rules[resource](raw)
-        if problems:
+        if problems and not all_of_them:
             return problems, ()
         try:
-            return await self._templates.problems(raw["metadata"]["namespace"], templates), ()
+            return problems + await self._templates.problems(raw["metadata"]["namespace"], templates), ()
         except ApiError as error:
-            return [], (f"the pod templates could not be tried out now; they are later: {error}",)
+            return problems, (f"the pod templates could not be tried out now; they are later: {error}",)
 
 
 def _rules(
