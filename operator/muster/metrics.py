@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 from aiohttp import web
@@ -28,6 +28,7 @@ from muster.controllers.context import ObservedRayCluster
 from muster.controllers.figures import ControllerFigures
 from muster.controllers.job_figures import JobFigures
 from muster.controllers.runner import Runner
+from muster.http_server import serve
 from muster.kube.objects import PodGroup
 from muster.ray import labels
 from muster.ray.cluster_conditions import PROVISIONED
@@ -63,28 +64,13 @@ def metrics_text(source: Source) -> Callable[[], bytes]:
     return lambda: generate_latest(registry)
 
 
-@asynccontextmanager
-async def serve_metrics(port: int, text: Callable[[], bytes]) -> AsyncIterator[None]:
-    """Answers /metrics on all addresses while the block runs; on none where `port` is 0.
-
-    Raises OSError when the port is taken.
-    """
-    if port == 0:
-        yield
-        return
+def serve_metrics(port: int, text: Callable[[], bytes]) -> AbstractAsyncContextManager[None]:
+    """Answers /metrics while the block runs; on no port where `port` is 0. Raises OSError when the port is taken."""
 
     async def metrics(_: web.Request) -> web.Response:
         return web.Response(body=text(), headers={"Content-Type": CONTENT_TYPE_LATEST})
 
-    application = web.Application()
-    application.router.add_get("/metrics", metrics)
-    runner = web.AppRunner(application, access_log=None)
-    await runner.setup()
-    try:
-        await web.TCPSite(runner, port=port).start()
-        yield
-    finally:
-        await runner.cleanup()
+    return serve(port, {"/metrics": metrics})
 
 
 def _of_clusters(clusters: Iterable[ObservedRayCluster]) -> Iterator[Metric]:

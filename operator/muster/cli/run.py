@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from muster.controllers.batch_scheduler import BatchScheduler
+
+if TYPE_CHECKING:  # it takes long to import, and `--help` needs none of it
+    from muster.app import Component
 
 _DOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _NAMESPACE: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
@@ -208,30 +212,14 @@ def run(
     import asyncio
     import logging
 
-    from muster.app import Component, Options, operate
+    from muster.app import Options, operate
     from muster.operator_configuration import OperatorConfigurationError, read_operator_configuration
     from muster.ray.every_pod import EveryPod
     from muster.ray.pod_options import PodOptions
 
-    try:
-        chosen = frozenset(Component(name.strip()) for name in components.split(",") if name.strip())
-    except ValueError as error:
-        raise typer.BadParameter(f"{error}; known are {', '.join(Component)}", param_hint="--components") from error
-    if not chosen:
-        raise typer.BadParameter("name at least one component", param_hint="--components")
-    if batch_scheduler is None and Component.CONTROLLERS in chosen and Component.SCHEDULER not in chosen:
-        message = "say muster where Muster's scheduler runs in another process; else volcano or none"
-        raise typer.BadParameter(message, param_hint="--batch-scheduler")
-    others = batch_scheduler is BatchScheduler.VOLCANO
-    scheduler_names = tuple(scheduler_name or (("muster",) if others else ("muster", "volcano")))
-    if others and Component.SCHEDULER in chosen and "volcano" in scheduler_names:
-        message = "volcano's pods would be placed twice, by Volcano and as --scheduler-name says by Muster; name muster"
-        raise typer.BadParameter(message, param_hint="--scheduler-name")
-    for name in watch_namespace or ():
-        if not _NAMESPACE.fullmatch(name):
-            raise typer.BadParameter(f'"{name}" can\'t name a namespace', param_hint="--watch-namespace")
-    if not _DOMAIN.fullmatch(cluster_domain):
-        raise typer.BadParameter(f'"{cluster_domain}" is no DNS domain', param_hint="--cluster-domain")
+    chosen = _components(components)
+    scheduler_names = _scheduler_names(chosen, batch_scheduler, scheduler_name)
+    _check_names(watch_namespace or (), cluster_domain)
     logging.basicConfig(level=log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     try:
         every_pod = read_operator_configuration(config) if config is not None else EveryPod()
@@ -279,3 +267,43 @@ def run(
         ),
     )
     raise typer.Exit(asyncio.run(operate(options)))
+
+
+def _components(text: str) -> frozenset[Component]:
+    """The components that are named. Raises BadParameter."""
+    from muster.app import Component
+
+    try:
+        chosen = frozenset(Component(name.strip()) for name in text.split(",") if name.strip())
+    except ValueError as error:
+        raise typer.BadParameter(f"{error}; known are {', '.join(Component)}", param_hint="--components") from error
+    if not chosen:
+        raise typer.BadParameter("name at least one component", param_hint="--components")
+    return chosen
+
+
+def _scheduler_names(
+    chosen: frozenset[Component], batch_scheduler: BatchScheduler | None, named: list[str] | None
+) -> tuple[str, ...]:
+    """Whose pods are ours. Raises BadParameter where nobody would place the gangs, or two schedulers would."""
+    from muster.app import Component
+
+    schedules = Component.SCHEDULER in chosen
+    if batch_scheduler is None and Component.CONTROLLERS in chosen and not schedules:
+        message = "say muster where Muster's scheduler runs in another process; else volcano or none"
+        raise typer.BadParameter(message, param_hint="--batch-scheduler")
+    others = batch_scheduler is BatchScheduler.VOLCANO
+    names = tuple(named or (("muster",) if others else ("muster", "volcano")))
+    if others and schedules and "volcano" in names:
+        message = "volcano's pods would be placed twice, by Volcano and as --scheduler-name says by Muster; name muster"
+        raise typer.BadParameter(message, param_hint="--scheduler-name")
+    return names
+
+
+def _check_names(namespaces: Iterable[str], cluster_domain: str) -> None:
+    """Raises BadParameter for what can't be a name."""
+    for name in namespaces:
+        if not _NAMESPACE.fullmatch(name):
+            raise typer.BadParameter(f'"{name}" can\'t name a namespace', param_hint="--watch-namespace")
+    if not _DOMAIN.fullmatch(cluster_domain):
+        raise typer.BadParameter(f'"{cluster_domain}" is no DNS domain', param_hint="--cluster-domain")
