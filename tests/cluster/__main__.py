@@ -16,7 +16,7 @@ from tests.cluster.control_plane_commands import Options
 from tests.cluster.prerequisites import PrerequisiteError
 from tests.cluster.process import CommandFailedError
 from tests.cluster.progress import Steps
-from tests.cluster.termination import end_as_if_interrupted
+from tests.cluster.termination import end_as_if_interrupted, remember_interrupts
 
 
 class Level(Protocol):
@@ -56,6 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     steps = Steps()
     end_as_if_interrupted()
+    remember_interrupts()
     try:
         return _run(options.command, _level(options, steps))
     except (PrerequisiteError, CommandFailedError, TimeoutError, control_plane.ProgramEndedError) as error:

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from tests.cluster.cache import Cache, try_lock
 from tests.cluster.process import background_programs, stop_all
+from tests.cluster.termination import raise_if_told
 
 _OWNER, _KEPT = "owner.lock", "kept"
 
@@ -71,6 +72,7 @@ class Runs:
         with self._claim(lambda: self._make_kept(name)) as folder:
             try:
                 yield folder
+                raise_if_told()
                 (folder / _KEPT).touch()
             except BaseException:
                 self._destroy(folder)

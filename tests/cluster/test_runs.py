@@ -30,6 +30,35 @@ with runs.keep("one") if how == "keep" else runs.own() as folder:
 """
 
 
+_DEAF = """
+import signal, sys, weakref
+from pathlib import Path
+from tests.cluster.cache import Cache
+from tests.cluster.runs import Runs
+from tests.cluster.termination import end_as_if_interrupted, remember_interrupts
+
+class Anything:
+    pass
+
+end_as_if_interrupted()
+remember_interrupts()
+with Runs("test", root=Path(sys.argv[1]), cache=Cache(Path(sys.argv[2]))).keep("one"):
+    anything = Anything()
+    # What is raised in here the interpreter prints and forgets.
+    callback = weakref.ref(anything, lambda _: signal.raise_signal(int(sys.argv[3])))
+    del anything
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_run_whose_interrupt_was_lost_is_not_kept(tmp_path: Path, runs: Runs, number: signal.Signals) -> None:
+    command = [sys.executable, "-c", _DEAF, str(tmp_path / "runs"), str(tmp_path / "cache"), str(int(number))]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert "Exception ignored" in ended.stderr
+    assert ended.returncode != 0
+    assert not runs.kept("one").exists()
+
+
 @pytest.fixture
 def runs(tmp_path: Path) -> Runs:
     return Runs("test", root=tmp_path / "runs", cache=Cache(tmp_path / "cache"))

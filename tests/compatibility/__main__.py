@@ -19,7 +19,7 @@ from tests.cluster.cache import Cache
 from tests.cluster.prerequisites import PrerequisiteError
 from tests.cluster.process import CommandFailedError
 from tests.cluster.progress import Steps
-from tests.cluster.termination import end_as_if_interrupted
+from tests.cluster.termination import end_as_if_interrupted, remember_interrupts
 from tests.compatibility import images
 from tests.compatibility.cases import Case, cases, unlisted
 from tests.compatibility.execution import Outcome, Result, execute
@@ -39,6 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     wanted = [case for case in cases() if re.search(options.only, f"{case.package} {case.name}")]
     steps = Steps()
     end_as_if_interrupted()
+    remember_interrupts()
     try:
         built = programs(Cache(steps=steps), steps)
         _check_complete(built)

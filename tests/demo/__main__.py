@@ -14,7 +14,7 @@ from urllib3.exceptions import HTTPError
 from tests.cluster.prerequisites import PrerequisiteError
 from tests.cluster.process import CommandFailedError
 from tests.cluster.progress import Steps
-from tests.cluster.termination import end_as_if_interrupted
+from tests.cluster.termination import end_as_if_interrupted, remember_interrupts
 from tests.demo.narrator import Narrator
 from tests.e2e import target as targets
 from tests.e2e.api import Api, wait_until
@@ -113,4 +113,5 @@ def started_submitter(api: Api) -> str | None:
 
 if __name__ == "__main__":
     end_as_if_interrupted()
+    remember_interrupts()
     sys.exit(main())
