@@ -20,6 +20,7 @@ from muster.kube.resource import (
     PODGROUPS,
     PODS,
     RAYCLUSTERS,
+    RAYJOBS,
     RESOURCEQUOTAS,
     SECRETS,
     SERVICES,
@@ -28,7 +29,7 @@ from tests.cluster.control_plane import ControlPlane
 from tests.integration.observed import Observed
 from tests.integration.operators import eventually
 from tests.integration.permissions import account_of_muster
-from tests.integration.ray_manifests import ray_cluster, template, worker_group
+from tests.integration.ray_manifests import ray_cluster, ray_job, template, worker_group
 
 REDIS = {"gcsFaultToleranceOptions": {"redisAddress": "redis:6379"}, "authOptions": {"mode": "token"}}
 ALL = (RAYCLUSTERS, PODS, SERVICES, JOBS, PODGROUPS, SECRETS)
@@ -142,3 +143,37 @@ async def test_a_namespace_with_a_cluster_on_redis_goes(seen: Observed) -> None:
         return await seen.get(NAMESPACES, seen.namespace) is None
 
     await eventually(gone, "the namespace is gone")
+
+
+async def a_job_whose_submitter_has_no_room(seen: Observed, **spec: Any) -> None:
+    """A quota for the pods of its cluster, and no more."""
+    quota = {"metadata": {"name": "few"}, "spec": {"hard": {"pods": "3"}}}
+    await seen.api.create(RESOURCEQUOTAS, seen.namespace, quota)
+    await seen.until(RESOURCEQUOTAS, "few", lambda one: one.get("status", {}).get("used"), "the quota is enforced")
+    await seen.api.create(RAYJOBS, seen.namespace, ray_job("demo", "run", **spec))
+    told = await seen.until(
+        RAYJOBS, "demo", lambda one: (one.get("status") or {}).get("reason") == "SubmitterPodRefused", "it is told"
+    )
+    assert told["status"]["jobDeploymentStatus"] == "Running"
+    assert "exceeded quota: few" in told["status"]["message"]
+    assert "make room in the quota" in await seen.event("SubmitterPodRefused", "exceeded quota: few")
+
+
+async def test_a_submitter_whose_pod_is_refused_shows_on_its_job_until_it_has_one(seen: Observed) -> None:
+    await a_job_whose_submitter_has_no_room(seen)
+    await seen.api.patch(RESOURCEQUOTAS, seen.namespace, "few", {"spec": {"hard": {"pods": "4"}}})
+    await seen.until(RAYJOBS, "demo", lambda one: "reason" not in one["status"], "the refusal is taken back", 180.0)
+
+
+async def test_a_deadline_ends_a_job_whose_submitter_is_refused(seen: Observed) -> None:
+    await a_job_whose_submitter_has_no_room(seen)
+    await seen.api.patch(RAYJOBS, seen.namespace, "demo", {"spec": {"activeDeadlineSeconds": 1}})
+    assert (await seen.job_state("demo", "Failed"))["reason"] == "DeadlineExceeded"
+
+
+async def test_a_redis_cleanup_job_whose_pod_is_refused_is_told(seen: Observed) -> None:
+    await a_cluster_on_redis(seen)
+    level = "pod-security.kubernetes.io/enforce"
+    await seen.api.patch(NAMESPACES, None, seen.namespace, {"metadata": {"labels": {level: "restricted"}}})
+    await seen.api.delete(RAYCLUSTERS, seen.namespace, "demo")
+    assert "demo-redis-cleanup" in await seen.event("FailedToCreateRedisCleanupJob", "violates PodSecurity")

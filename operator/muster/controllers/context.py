@@ -17,6 +17,7 @@ from muster.controllers.dead_nodes import NODE_INDEX, DeadNodes, node_of
 from muster.controllers.deletion_defaults import DeletionDefaults
 from muster.controllers.interests import Interests
 from muster.controllers.job_figures import KnownJobs
+from muster.controllers.refused_pods import RefusedPods
 from muster.controllers.template_judge import TemplateJudge
 from muster.controllers.tokens import Tokens
 from muster.kube.access_objects import Role, RoleBinding, ServiceAccount
@@ -133,6 +134,7 @@ class Context:
         self.pods = Children(client, PODS, Pod, informers.pods)
         self.services = Children(client, SERVICES, Service, informers.services)
         self.jobs = Children(client, JOBS, Job, informers.jobs)
+        self.refused_pods = RefusedPods(client, self.clock, self.pods)
         self.pods.informer.add_index(RAY_CLUSTER_INDEX, _ray_cluster)
         self.pods.informer.add_index(NODE_INDEX, node_of)
         self.nodes = informers.nodes

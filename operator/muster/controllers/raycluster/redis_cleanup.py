@@ -98,10 +98,17 @@ class _Ending:
             return self._again_in(_LOOK_AGAIN_SECONDS)
         ended = _end_of(job)
         if ended is None:
-            return self._again_in(self._pause(job))
+            return await self._wait_for(job)
         if ended == "Failed":
             self._say_left_behind()
         return None
+
+    async def _wait_for(self, job: Job) -> Requeue:
+        why = await self._context.refused_pods.of(job)
+        if why is not None:
+            message = f"The API server refuses the pod of the Redis cleanup Job {job.key}: {why}"
+            self._say("Warning", "FailedToCreateRedisCleanupJob", message, "Create")
+        return self._again_in(self._pause(job) if job.status.active else _LOOK_AGAIN_SECONDS)
 
     async def _give_everything_back(self) -> ApiError | None:
         """What went wrong with it, if anything did: that must not hold the cluster beyond its time."""

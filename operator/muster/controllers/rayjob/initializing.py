@@ -22,7 +22,7 @@ from muster.controllers.rayjob.look import Look
 from muster.controllers.rayjob.selecting import begin_again_elsewhere, select
 from muster.controllers.rayjob.sidecar import head_has_begun, in_head, ray_has_the_job
 from muster.controllers.rayjob.submitter import ensure_submitter, find_submitter
-from muster.controllers.rayjob.trouble import Troubles
+from muster.controllers.rayjob.trouble import troubles_of
 from muster.controllers.rayjob.waiting import why_waiting
 from muster.controllers.runner import Requeue
 from muster.kube.errors import Invalid
@@ -47,7 +47,7 @@ async def initialize(look: Look) -> Requeue | None:
     if cluster is not None and await _may_be_submitted(look, cluster):
         await _submit(look, cluster)
         return None
-    troubles = Troubles(look, cluster)
+    troubles = await troubles_of(look, cluster)
     if await troubles.fail_fast():
         return None
     if cluster is not None:

@@ -14,7 +14,7 @@ from muster.controllers.rayjob.ending import fail, fail_without_cluster
 from muster.controllers.rayjob.finalizer import hold_finalizer
 from muster.controllers.rayjob.gang import keep_gang_in_passing
 from muster.controllers.rayjob.look import Look
-from muster.controllers.rayjob.trouble import Troubles
+from muster.controllers.rayjob.trouble import troubles_of
 from muster.controllers.runner import Requeue
 from muster.ray import names
 
@@ -41,7 +41,7 @@ async def await_job_id(look: Look) -> Requeue | None:
             job_deployment_status=JobDeploymentStatus.RUNNING.value, job_id=job_id, reason=None, message=None
         )
         return None
-    troubles = Troubles(look, cluster)
+    troubles = await troubles_of(look, cluster)
     if await troubles.fail_fast():
         return None
     if not job_cluster.is_others(look, cluster):

@@ -23,7 +23,7 @@ from muster.controllers.rayjob.look import Look
 from muster.controllers.rayjob.sidecar import in_head, observe_sidecar
 from muster.controllers.rayjob.submission import Submitter
 from muster.controllers.rayjob.submitter import ensure_submitter, observe
-from muster.controllers.rayjob.trouble import Troubles
+from muster.controllers.rayjob.trouble import Troubles, troubles_of
 from muster.controllers.rayjob.verdict import Complete, Decision, Fail, Missing, Sight, Silent, Stay, Submit, judge
 from muster.controllers.runner import Requeue
 from muster.ray.authentication import token_env
@@ -71,36 +71,37 @@ async def _follow_other_job(look: Look) -> None:
 
 
 async def _look_after(look: Look, cluster: ObservedRayCluster) -> None:
-    if await Troubles(look, cluster).fail_fast():
+    troubles = await troubles_of(look, cluster)
+    if await troubles.fail_fast():
         return
     model = job_cluster.model(look, cluster)
     submitter = observe_sidecar(look, cluster) if in_head(look) else observe(look)
     if not job_cluster.is_others(look, cluster):
         await _keep_up(look, model, submitter)
     if look.ray_status.terminal:
-        await _carry_out(look, cluster, judge(_sight(look, cluster, None, submitter)))
+        await _carry_out(look, cluster, troubles, judge(_sight(look, cluster, None, submitter)))
         return
     try:
         client = await job_cluster.connect(look, model)
     except RayApiError as error:
-        await _carry_out(look, cluster, judge(_sight(look, cluster, Silent(str(error)), submitter)))
+        await _carry_out(look, cluster, troubles, judge(_sight(look, cluster, Silent(str(error)), submitter)))
         return
     async with client as ray:
         decision = judge(_sight(look, cluster, await _ask(look, ray), submitter))
         if isinstance(decision, Submit):
             await _hand_over(look, model, ray)
             return
-    await _carry_out(look, cluster, decision)
+    await _carry_out(look, cluster, troubles, decision)
 
 
-async def _carry_out(look: Look, cluster: ObservedRayCluster, decision: Decision) -> None:
+async def _carry_out(look: Look, cluster: ObservedRayCluster, troubles: Troubles, decision: Decision) -> None:
     match decision:
         case Fail(reason, message, changes):
             await fail(look, reason, message, **changes)
         case Complete(changes):
             await complete(look, **changes)
         case Stay(changes):
-            told = Troubles(look, cluster).over(changes)
+            told = troubles.over(changes)
             await look.write(**told, ray_cluster_status=job_cluster.status_copy(cluster))
 
 

@@ -1,17 +1,21 @@
-"""What keeps the job's pods from running, told on the RayJob; with `muster.dev/fail-fast: "true"` it fails the job."""
+"""What keeps the job's pods from running, or its submitter's Job from making one, told on the RayJob.
+
+With `muster.dev/fail-fast: "true"` it fails the job.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol
 
 from muster.api.rayjob import JobStatus
 from muster.controllers.context import ObservedRayCluster
-from muster.controllers.pod_trouble import Trouble, trouble_of
+from muster.controllers.pod_trouble import trouble_of
 from muster.controllers.rayjob import cluster as job_cluster
 from muster.controllers.rayjob.ending import fail
 from muster.controllers.rayjob.look import Look
+from muster.controllers.rayjob.refused_submitter import refused_submitter
 from muster.controllers.rayjob.submitter import find_submitter
 from muster.kube.objects import Pod
 from muster.ray.labels import FAIL_FAST
@@ -19,14 +23,47 @@ from muster.ray.labels import FAIL_FAST
 _ORDER = ("Head", "Submitter", "Worker")
 
 
-class Troubles:
-    """The troubles of the pods that the job has now: those of its own cluster, and of its submitter's Job."""
+class Trouble(Protocol):
+    """What is amiss: a word, a sentence, and the part of the sentence that stays the same while the cause does."""
 
-    def __init__(self, look: Look, cluster: ObservedRayCluster | None) -> None:
+    @property
+    def role(self) -> str:
+        """Whose it is: Head, Submitter or Worker."""
+
+    @property
+    def pod(self) -> str:
+        """The object that has it."""
+
+    @property
+    def reason(self) -> str:
+        """In a word."""
+
+    @property
+    def stem(self) -> str:
+        """How the sentence begins."""
+
+    @property
+    def sentence(self) -> str:
+        """What to tell the user."""
+
+    @property
+    def hopeless_from(self) -> float:
+        """The Unix second from which it counts as what does not heal; infinite for what may."""
+
+
+async def troubles_of(look: Look, cluster: ObservedRayCluster | None) -> Troubles:
+    """The troubles of the pods that the job has now: those of its own cluster, and of its submitter's Job."""
+    found: list[Trouble | None] = [trouble_of(pod) for pod in _pods(look, cluster)]
+    found.append(await refused_submitter(look))
+    return Troubles(look, [trouble for trouble in found if trouble is not None])
+
+
+class Troubles:
+    """What is done about them: told, and perhaps the job failed."""
+
+    def __init__(self, look: Look, troubles: Iterable[Trouble]) -> None:
         self._look = look
-        found = (trouble_of(pod) for pod in _pods(look, cluster))
-        known = [trouble for trouble in found if trouble is not None]
-        self._known = sorted(known, key=lambda one: (_ORDER.index(one.role), one.pod))
+        self._known = sorted(troubles, key=lambda one: (_ORDER.index(one.role), one.pod))
 
     async def fail_fast(self) -> bool:
         """Fail the job if that is wanted and one of its pods can't be helped; whether it was failed. No retry helps."""
