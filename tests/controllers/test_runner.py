@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from muster.controllers.runner import Requeue, Runner
+from muster.controllers.slots import Slots
 from muster.controllers.workqueue import BackOff, WorkQueue
 from muster.kube.errors import Conflict
 from tests.controllers.fake_clock import FakeClock, settle
@@ -155,3 +156,31 @@ async def test_closing_the_queue_lets_the_running_reconciles_finish() -> None:
         reconciler.go.set()
         await task
         assert reconciler.calls["a"] == 1
+
+
+async def test_a_look_that_waits_for_somebody_steps_out_of_its_slot() -> None:
+    reconciler, slots = Recording(), Slots(2)
+    waiting = asyncio.Event()
+
+    class SteppingOut:
+        async def reconcile(self, key: str) -> Requeue | None:
+            if key.startswith("slow"):
+                with slots.outside():
+                    await waiting.wait()
+            return await reconciler.reconcile(key)
+
+    queue = WorkQueue(clock=FakeClock())
+    task = asyncio.create_task(Runner("test", SteppingOut(), queue, slots=slots).run())
+    for number in range(5):
+        queue.add(f"slow-{number}")
+    await settle()
+    for number in range(3):
+        queue.add(f"fast-{number}")
+    await settle()
+    assert set(reconciler.active) == {"fast-0", "fast-1"}, "two at once, however many are outside"
+    waiting.set()
+    reconciler.go.set()
+    await settle(60)
+    assert reconciler.calls.total() == 8
+    queue.close()
+    await task

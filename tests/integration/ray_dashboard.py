@@ -7,6 +7,7 @@ text: `succeed` and `fail` end at the second look, anything else runs until `end
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -70,6 +71,9 @@ class RayDashboards:
         self.token: str | None = None
         """What every call has to show, if anything."""
         self.down = False
+        self.timeout = 2.0
+        self.hangs: set[str] = set()
+        """The entrypoints of jobs about which a dashboard never answers."""
         self.takes_jobs = True
         self.port = 0
 
@@ -80,7 +84,7 @@ class RayDashboards:
     def connect(self, dashboard: Dashboard) -> RayJobsClient:
         """A client for it."""
         self.asked.add(dashboard.head_ip)
-        return RayJobsClient(f"http://{self.address(dashboard)}", dashboard.token, timeout=2.0)
+        return RayJobsClient(f"http://{self.address(dashboard)}", dashboard.token, timeout=self.timeout)
 
     def run_of(self, submission_id: str) -> RayJobRun:
         """The one run of this id."""
@@ -130,6 +134,8 @@ class RayDashboards:
 
     async def _get(self, request: web.Request) -> web.Response:
         run = self.runs.get((request.match_info["service"], request.match_info["id"]))
+        if run is not None and run.entrypoint in self.hangs:
+            await asyncio.Event().wait()
         return web.json_response(run.look()) if run else web.Response(status=404, text="no such job")
 
     async def _stop(self, request: web.Request) -> web.Response:

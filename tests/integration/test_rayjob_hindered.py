@@ -129,6 +129,23 @@ async def test_a_dashboard_that_never_takes_the_job_fails_it(
     assert "no agent" in status["message"]
 
 
+async def test_dashboards_that_do_not_answer_hold_up_no_other_job(
+    connection: Connection, seen: Observed, dashboards: RayDashboards, stand_ins: StandIns
+) -> None:
+    dashboards.timeout, dashboards.hangs = 1000.0, {"hang"}
+    async with Operator(connection, seen.namespace, dashboards, concurrency=2):
+        for name in ("one", "two", "three"):
+            await seen.api.create(RAYJOBS, seen.namespace, ray_job(name, "hang", submissionMode="HTTPMode"))
+            await seen.job_state(name, "Running")
+
+        async def all_are_asked_about() -> bool:
+            return len(dashboards.submissions) == 3
+
+        await eventually(all_are_asked_about, "the three dashboards are asked")
+        await seen.api.create(RAYJOBS, seen.namespace, ray_job("demo", submissionMode="HTTPMode"))
+        await seen.job_state("demo", "Complete")
+
+
 async def test_nothing_that_a_dashboard_does_keeps_a_deleted_job(
     seen: Observed, operator: Operator, dashboards: RayDashboards, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,11 +13,13 @@ from muster.api.rayjob import RayJob
 from muster.controllers.children import Children
 from muster.controllers.clock import Clock, SystemClock
 from muster.controllers.dashboard import DashboardResolver
+from muster.controllers.dashboard_turns import DashboardTurns
 from muster.controllers.dead_nodes import NODE_INDEX, DeadNodes, node_of
 from muster.controllers.deletion_defaults import DeletionDefaults
 from muster.controllers.interests import Interests
 from muster.controllers.job_figures import KnownJobs
 from muster.controllers.refused_pods import RefusedPods
+from muster.controllers.slots import Slots
 from muster.controllers.template_judge import TemplateJudge
 from muster.controllers.tokens import Tokens
 from muster.kube.access_objects import Role, RoleBinding, ServiceAccount
@@ -124,6 +126,8 @@ class Context:
         self.recorder = recorder
         self.options = options
         self.dashboards = dashboards
+        self.job_slots = Slots(options.concurrency)
+        self.dashboard_turns = DashboardTurns(self.job_slots)
         self.clock = clock or SystemClock()
         self.random = random or Random()
         self.known_jobs = KnownJobs()

@@ -58,7 +58,7 @@ class Controllers:
         self.queues = WorkQueue(clock=clock)
         self._queue_reconciler = QueueReconciler(self._context)
         self._runners = [
-            Runner("RayJob", RayJobReconciler(self._context), self.ray_jobs, concurrency=options.concurrency),
+            Runner("RayJob", RayJobReconciler(self._context), self.ray_jobs, slots=self._context.job_slots),
             Runner(
                 "RayCluster", RayClusterReconciler(self._context), self.ray_clusters, concurrency=options.concurrency
             ),

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from muster.controllers.clock import Clock, SystemClock
+from muster.controllers.slots import Slots
 from muster.controllers.workqueue import QueueClosed, WorkQueue
 from muster.kube.errors import ApiError, Conflict
 
@@ -36,7 +37,9 @@ class Reconciler(Protocol):
 
 
 class Runner:
-    """Works off one queue with one reconciler."""
+    """Works off one queue with one reconciler. `slots`, if the reconciler steps out of them, are in place of
+    `concurrency`.
+    """
 
     def __init__(
         self,
@@ -45,6 +48,7 @@ class Runner:
         queue: WorkQueue,
         *,
         concurrency: int = 10,
+        slots: Slots | None = None,
         clock: Clock | None = None,
     ) -> None:
         self._clock = clock or SystemClock()
@@ -55,17 +59,18 @@ class Runner:
         """How long all looks took together, by the clock."""
         self._reconciler = reconciler
         self.queue = queue
-        self._slots = asyncio.Semaphore(concurrency)
+        self._slots = slots or Slots(concurrency)
 
     async def run(self) -> None:
         """Work until the queue is closed or the task is cancelled."""
         async with asyncio.TaskGroup() as tasks:
             while True:
-                await self._slots.acquire()
+                await self._slots.one_is_free()
                 try:
                     key = await self.queue.get()
                 except QueueClosed:
                     return
+                self._slots.take()
                 tasks.create_task(self._work(key), name=f"{self.name} {key}")
 
     async def _work(self, key: str) -> None:
@@ -83,7 +88,7 @@ class Runner:
             self.looks += 1
             self.seconds += self._clock.monotonic() - began
             self.queue.done(key)
-            self._slots.release()
+            self._slots.give_back()
 
     def _report(self, key: str, error: Exception, delay: float) -> None:
         if isinstance(error, Conflict):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -228,10 +230,16 @@ def dashboard(look: Look, cluster: RayCluster) -> Dashboard:
     )
 
 
-async def connect(look: Look, cluster: RayCluster) -> RayJobsClient:
-    """A client of the cluster's dashboard, with its token where it asks for one. Raises DashboardUnreachable."""
+@asynccontextmanager
+async def asking(look: Look, cluster: RayCluster) -> AsyncIterator[RayJobsClient]:
+    """A client of the cluster's dashboard, with its token where it asks for one. Raises DashboardUnreachable.
+
+    However long the answers take, other jobs are looked at meanwhile; so nothing else belongs into the block.
+    """
     token = await look.context.tokens.of(cluster)
-    return look.context.dashboards.connect(replace(dashboard(look, cluster), token=token))
+    client = look.context.dashboards.connect(replace(dashboard(look, cluster), token=token))
+    async with look.context.dashboard_turns.turn(look.job.metadata.namespace), client as ray:
+        yield ray
 
 
 def live_head(look: Look, cluster: ObservedRayCluster) -> Pod | None:

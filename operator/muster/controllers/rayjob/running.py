@@ -28,7 +28,7 @@ from muster.controllers.rayjob.verdict import Complete, Decision, Fail, Missing,
 from muster.controllers.runner import Requeue
 from muster.ray.authentication import token_env
 from muster.ray.job_info import JobInfo
-from muster.ray.jobs_api import JobNotFound, RayApiError, RayJobsClient, SubmissionRefused
+from muster.ray.jobs_api import JobNotFound, RayApiError, SubmissionRefused
 from muster.ray.submitter import submission
 
 _HANDED_OVER = (
@@ -47,7 +47,9 @@ _HANDED_OVER = (
 async def follow(look: Look) -> Requeue | None:
     """One look at a running job."""
     if look.job.spec.suspend and not look.problems_with("suspend"):
-        await look.write(job_deployment_status=JobDeploymentStatus.SUSPENDING.value)
+        state = JobDeploymentStatus.SUSPENDING.value
+        # From now on it counts how long the dashboard can't be told to stop the job.
+        await look.write(job_deployment_status=state, job_status_check_failure_start_time=None)
         return None
     limits = deadlines(look.job.spec, look.started, look.attempt_started, running=True)
     if limits and limits[0].at <= look.now:
@@ -81,17 +83,11 @@ async def _look_after(look: Look, cluster: ObservedRayCluster) -> None:
     if look.ray_status.terminal:
         await _carry_out(look, cluster, troubles, judge(_sight(look, cluster, None, submitter)))
         return
-    try:
-        client = await job_cluster.connect(look, model)
-    except RayApiError as error:
-        await _carry_out(look, cluster, troubles, judge(_sight(look, cluster, Silent(str(error)), submitter)))
-        return
-    async with client as ray:
-        decision = judge(_sight(look, cluster, await _ask(look, ray), submitter))
-        if isinstance(decision, Submit):
-            await _hand_over(look, model, ray)
-            return
-    await _carry_out(look, cluster, troubles, decision)
+    decision = judge(_sight(look, cluster, await _ask(look, model), submitter))
+    if isinstance(decision, Submit):
+        await _hand_over(look, model)
+    else:
+        await _carry_out(look, cluster, troubles, decision)
 
 
 async def _carry_out(look: Look, cluster: ObservedRayCluster, troubles: Troubles, decision: Decision) -> None:
@@ -111,9 +107,10 @@ async def _keep_up(look: Look, cluster: RayCluster, submitter: Submitter) -> Non
     await in_passing(look, "head service", ensure_head_service(look, cluster))
 
 
-async def _ask(look: Look, ray: RayJobsClient) -> JobInfo | Missing | Silent:
+async def _ask(look: Look, cluster: RayCluster) -> JobInfo | Missing | Silent:
     try:
-        return await ray.get(str(look.status.job_id))
+        async with job_cluster.asking(look, cluster) as ray:
+            return await ray.get(str(look.status.job_id))
     except JobNotFound:
         return Missing()
     except RayApiError as error:
@@ -140,7 +137,7 @@ def _sight(
     )
 
 
-async def _hand_over(look: Look, cluster: RayCluster, ray: RayJobsClient) -> None:
+async def _hand_over(look: Look, cluster: RayCluster) -> None:
     """Ray has never had the job. That it has it now is stored at once: from then on it is never handed over again."""
     problems = look.problems_with(*_HANDED_OVER)
     if problems:
@@ -150,7 +147,8 @@ async def _hand_over(look: Look, cluster: RayCluster, ray: RayJobsClient) -> Non
         await ensure_submitter(look, str(look.status.dashboard_url), token_env(cluster))
         return
     try:
-        await ray.submit(submission(look.job, str(look.status.job_id)))
+        async with job_cluster.asking(look, cluster) as ray:
+            await ray.submit(submission(look.job, str(look.status.job_id)))
     except SubmissionRefused as refusal:
         await fail(look, JobFailedReason.SUBMISSION_FAILED, f"Ray refuses the job: {refusal.message}")
     except RayApiError as error:

@@ -50,7 +50,7 @@ async def ray_has_the_job(look: Look, cluster: ObservedRayCluster) -> bool:
     if not head_has_begun(cluster):
         return False
     try:
-        async with await job_cluster.connect(look, job_cluster.model(look, cluster)) as ray:
+        async with job_cluster.asking(look, job_cluster.model(look, cluster)) as ray:
             await ray.get(str(look.status.job_id))
     except RayApiError:
         return False

@@ -24,13 +24,24 @@ class Stop(Enum):
     """No answer of use."""
 
 
+def say_not_stopped(look: Look, seconds: float) -> str:
+    """Tell that the job may go on where its cluster stays, and what can be done; return the words."""
+    job, cluster = look.status.job_id, look.status.ray_cluster_name
+    message = (
+        f"Ray job {job} may still run on RayCluster {cluster}: that it has ended was not confirmed for "
+        f"{seconds:.0f} s. When the dashboard answers stop the job there: ray job stop {job}"
+    )
+    look.say("Warning", "RayJobNotStopped", message, "Stop")
+    return message
+
+
 async def stop_ray_job(look: Look) -> Stop | JobStatus:
     """Ask Ray once to stop the job; the job's final status when it has one already. Never raises for Ray's sake."""
     cluster = await job_cluster.find(look)
     if cluster is None or not job_cluster.serves(look, cluster) or not look.status.job_id:
         return Stop.GONE
     try:
-        async with await job_cluster.connect(look, job_cluster.model(look, cluster)) as ray:
+        async with job_cluster.asking(look, job_cluster.model(look, cluster)) as ray:
             info = await ray.get(look.status.job_id)
             if info.status.terminal:
                 return info.status
