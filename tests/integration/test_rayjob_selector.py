@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from muster.controllers.rayjob import teardown
 from muster.kube.resource import JOBS, PODGROUPS, RAYCLUSTERS, RAYJOBS, SERVICES
 from tests.integration.observed import Observed
 from tests.integration.operators import eventually
@@ -113,6 +114,43 @@ async def test_suspending_stops_the_job_and_leaves_the_cluster(seen: Observed, d
     await untouched(seen, before)
     await edit(seen, suspend=False)
     assert (await runs(seen))["jobId"] != first["jobId"]
+
+
+async def test_a_suspension_does_not_wait_for_ever_for_a_dashboard(
+    seen: Observed, dashboards: RayDashboards, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(teardown, "STOP_SECONDS", 2.0)
+    before = await shared(seen)
+    await create(seen, submissionMode="HTTPMode")
+    job_id = (await runs(seen))["jobId"]
+    dashboards.down = True
+    await edit(seen, suspend=True)
+    suspended = await seen.job_state("demo", "Suspended")
+    assert f"ray job stop {job_id}" in suspended["message"]
+    assert "shared" in await seen.event("RayJobNotStopped", job_id)
+    await untouched(seen, before)
+    dashboards.down = False
+    await edit(seen, suspend=False)
+    status = await runs(seen)
+    assert status["jobId"] != job_id
+    assert "may still run" not in status.get("message", "")
+
+
+async def test_a_suspension_that_waits_for_a_dashboard_says_so(seen: Observed, dashboards: RayDashboards) -> None:
+    await shared(seen)
+    await create(seen, submissionMode="HTTPMode")
+    status = await runs(seen)
+    dashboards.down = True
+    await edit(seen, suspend=True)
+    await seen.until(
+        RAYJOBS,
+        "demo",
+        lambda job: job["status"]["jobDeploymentStatus"] == "Suspending" and "shared" in job["status"]["message"],
+        "the status says what it waits for",
+    )
+    dashboards.down = False
+    assert "message" not in await seen.job_state("demo", "Suspended")
+    assert dashboards.stops == [status["jobId"]]
 
 
 async def test_a_job_whose_id_could_not_be_used_again_is_not_suspended(

@@ -15,7 +15,7 @@ from muster.controllers.clock import seconds_of
 from muster.controllers.context import Context
 from muster.controllers.primary import Raw
 from muster.controllers.rayjob.look import Look
-from muster.controllers.rayjob.stopping import Stop, stop_ray_job
+from muster.controllers.rayjob.stopping import Stop, say_not_stopped, stop_ray_job
 from muster.controllers.rayjob.submitter import delete_submitter
 from muster.controllers.runner import Requeue
 from muster.kube.errors import NotFound
@@ -61,8 +61,13 @@ async def _try_to_stop(look: Look) -> bool:
         meta = look.job.metadata
         logger.exception("RayJob %s/%s is deleted without its Ray job being stopped", meta.namespace, meta.name)
         return False
+    if result is not Stop.UNKNOWN or not runs_elsewhere(look.job):
+        return False
     deleted_at = seconds_of(look.raw["metadata"].get("deletionTimestamp")) or 0.0
-    return result is Stop.UNKNOWN and runs_elsewhere(look.job) and look.now < deleted_at + STOP_SECONDS
+    if look.now < deleted_at + STOP_SECONDS:
+        return True
+    say_not_stopped(look, STOP_SECONDS)
+    return False
 
 
 async def let_go(context: Context, raw: Raw, job: RayJob | None) -> Requeue | None:

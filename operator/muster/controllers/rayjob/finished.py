@@ -17,7 +17,7 @@ from muster.controllers.rayjob.finalizer import drop_finalizer, holds_finalizer
 from muster.controllers.rayjob.gang import keep_gang
 from muster.controllers.rayjob.look import Look
 from muster.controllers.rayjob.sidecar import in_head
-from muster.controllers.rayjob.stopping import Stop, stop_ray_job
+from muster.controllers.rayjob.stopping import Stop, say_not_stopped, stop_ray_job
 from muster.controllers.rayjob.submitter import delete_submitter, find_submitter, submitter_of
 from muster.controllers.rayjob.teardown import delete_cluster
 from muster.controllers.rayjob.verdict import RAY_JOB_LOST
@@ -44,7 +44,7 @@ async def _stop(look: Look) -> Requeue | None:
     """
     ended_at = seconds_of(look.status.end_time) or look.now
     in_time = look.now < ended_at + STOP_SECONDS
-    again = None
+    again = stopping = None
     if look.state == JobDeploymentStatus.FAILED and (in_time or holds_finalizer(look)):
         lost = look.status.reason in (RAY_JOB_LOST, RAY_CLUSTER_LOST)
         may_start = lost or look.ray_status is JobStatus.NEW
@@ -58,6 +58,8 @@ async def _stop(look: Look) -> Requeue | None:
             again = stopping or again
     if again is not None and in_time:
         return again
+    if stopping is not None:
+        say_not_stopped(look, STOP_SECONDS)
     await drop_finalizer(look)
     return None
 

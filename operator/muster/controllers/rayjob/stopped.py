@@ -31,7 +31,7 @@ async def suspend(look: Look) -> Requeue | None:
     progress = await tear_down(look)
     if progress.done:
         state = JobDeploymentStatus.SUSPENDED.value
-        await look.write(**FORGOTTEN, job_deployment_status=state, reason=None, message=None)
+        await look.write(**FORGOTTEN, job_deployment_status=state, reason=None, message=progress.left)
     return progress.requeue
 
 

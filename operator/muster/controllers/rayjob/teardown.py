@@ -7,25 +7,33 @@ from dataclasses import dataclass
 
 from muster.api.rayjob import JobStatus
 from muster.controllers.children import controller_of
+from muster.controllers.clock import seconds_of, timestamp
 from muster.controllers.gang import release_pod_group
 from muster.controllers.raycluster.place import keeps_place_until
 from muster.controllers.rayjob import cluster as job_cluster
 from muster.controllers.rayjob.finalizer import drop_finalizer, holds_finalizer
 from muster.controllers.rayjob.look import Look
-from muster.controllers.rayjob.stopping import Stop, stop_ray_job
+from muster.controllers.rayjob.stopping import Stop, say_not_stopped, stop_ray_job
 from muster.controllers.rayjob.submitter import delete_submitter
 from muster.controllers.runner import Requeue
 from muster.kube.objects import Pod
 from muster.kube.resource import PODS, RAYCLUSTERS
 from muster.ray.selection import runs_elsewhere
 
+STOP_SECONDS = 60.0
+"""How long a dashboard that does not answer is asked to stop the job on a cluster that stays."""
+
 
 @dataclass(frozen=True, slots=True)
 class Teardown:
-    """How far it has come: `done`, or when to look again (None: when something changes)."""
+    """How far it has come: `done`, or when to look again (None: when something changes).
+
+    `left` says what could not be taken down.
+    """
 
     done: bool
     requeue: Requeue | None = None
+    left: str | None = None
 
 
 async def tear_down(look: Look) -> Teardown:
@@ -34,22 +42,23 @@ async def tear_down(look: Look) -> Teardown:
     The PodGroup is released before the cluster goes, so that its phase does not fall back while pods disappear and its
     quota is free at once. The next attempt must not meet pods of this one, so the last pod is waited for; one that a
     dead node never confirms counts as gone after a while. On a cluster that others made the job is stopped and nothing
-    goes.
+    goes; a dashboard that does not answer is asked for `STOP_SECONDS`.
     """
     await release_pod_group(look.context, look.job)
     submitter_gone = await delete_submitter(look)
     cluster_gone = await delete_cluster(look)
     cluster = await job_cluster.find(look)
     stays = cluster is not None and job_cluster.is_others(look, cluster)
-    if submitter_gone and stays and await _still_runs(look):
-        return Teardown(False, Requeue(look.context.options.poll_interval))
+    stopping = await _stop(look) if submitter_gone and stays else Teardown(True)
+    if not stopping.done:
+        return stopping
     ends = [] if stays else _pods_until(look)
     if not (submitter_gone and cluster_gone) or math.inf in ends:
         return Teardown(False)
     if ends:
         return Teardown(False, Requeue(max(ends) - look.now))
     await drop_finalizer(look)
-    return Teardown(True)
+    return stopping
 
 
 async def delete_cluster(look: Look) -> bool:
@@ -67,12 +76,30 @@ async def delete_cluster(look: Look) -> bool:
     return clusters.get(cluster.metadata.namespace, cluster.metadata.name) is None
 
 
-async def _still_runs(look: Look) -> bool:
-    """Have Ray stop the job on a cluster that stays; whether it may still run there."""
-    if not holds_finalizer(look):
-        return False
-    result = await stop_ray_job(look)
-    return result is not Stop.GONE and not isinstance(result, JobStatus)
+async def _stop(look: Look) -> Teardown:
+    """Have Ray stop the job on a cluster that stays."""
+    result = await stop_ray_job(look) if holds_finalizer(look) else Stop.GONE
+    if result is Stop.GONE or isinstance(result, JobStatus):
+        return Teardown(True)
+    if result is Stop.UNKNOWN and (left := await _given_up(look)) is not None:
+        return Teardown(True, left=left)
+    if result is Stop.STOPPING:
+        message = f"Ray has been asked to stop job {look.status.job_id}, and it still runs"
+        await look.write(job_status_check_failure_start_time=None, message=message)
+    return Teardown(False, Requeue(look.context.options.poll_interval))
+
+
+async def _given_up(look: Look) -> str | None:
+    """What to tell when the dashboard has been silent for too long; the time counts from the first silence on."""
+    since = seconds_of(look.status.job_status_check_failure_start_time)
+    if since is not None and look.now >= since + STOP_SECONDS:
+        return say_not_stopped(look, STOP_SECONDS)
+    message = (
+        f"The dashboard of RayCluster {look.status.ray_cluster_name} gives no answer of use; "
+        f"for {STOP_SECONDS:.0f} s it is asked to stop Ray job {look.status.job_id}"
+    )
+    await look.write(job_status_check_failure_start_time=timestamp(since or look.now), message=message)
+    return None
 
 
 def _pods_until(look: Look) -> list[float]:
