@@ -22,8 +22,8 @@ from typing import Any, TypeVar
 from muster import __version__
 from muster.admission.admission import Admission, AdmissionOptions
 from muster.controllers.batch_scheduler import BatchScheduler
-from muster.controllers.context import MADE_BY_US
-from muster.controllers.controllers import ControllerInformers, ControllerOptions, Controllers, ObservedRayCluster
+from muster.controllers.context import MADE_BY_US, ObservedRayCluster, ObservedRayJob
+from muster.controllers.controllers import ControllerInformers, ControllerOptions, Controllers
 from muster.controllers.dashboard import ProxiedDashboards
 from muster.controllers.deletion_defaults import DeletionDefaults
 from muster.controllers.figures import ControllerFigures
@@ -59,6 +59,7 @@ from muster.kube.resource import (
     PRIORITYCLASSES,
     QUEUES,
     RAYCLUSTERS,
+    RAYJOBS,
     RESOURCECLAIMS,
     RESOURCEQUOTAS,
     RESOURCESLICES,
@@ -279,6 +280,7 @@ class Operator:
                 role_bindings=self._informer(ROLEBINDINGS, RoleBinding, label_selector=MADE_BY_US),
                 ingresses=self._informer(INGRESSES, Ingress, label_selector=MADE_BY_US),
                 nodes=nodes,
+                ray_jobs=self._informer(RAYJOBS, ObservedRayJob),
             )
             parts.append(self._controllers(controller_informers, own_pod).run)
         return parts

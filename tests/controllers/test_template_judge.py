@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
 
 from muster.api.errors import FieldProblem
 from muster.controllers.template_judge import TemplateJudge, read_refusal
-from muster.kube.errors import ApiError, Forbidden, Invalid
+from muster.kube.errors import ApiError, Forbidden, Invalid, Unreachable
 from muster.ray.validation.templates import WrittenTemplate
 from tests.controllers.fake_clock import FakeClock
 
@@ -123,6 +124,38 @@ async def test_a_refusal_is_not_for_ever_and_a_yes_is() -> None:
         await clock.advance(1000)
         assert await judge.problems("default", TEMPLATES) == []
     assert server.asked == 2
+
+
+class SlowServer(Server):
+    """An API server that answers when it is told to."""
+
+    def __init__(self, *answers: ApiError | None) -> None:
+        super().__init__(*answers)
+        self.answering = asyncio.Event()
+
+    async def create(self, *_: Any, **__: Any) -> None:
+        await self.answering.wait()
+        await super().create()
+
+
+async def test_a_thousand_that_ask_at_once_are_one_question() -> None:
+    server = SlowServer(REFUSAL)
+    judge = TemplateJudge(server, FakeClock())  # type: ignore[arg-type]
+    asking = [asyncio.create_task(judge.problems("default", TEMPLATES)) for _ in range(1000)]
+    await asyncio.sleep(0)
+    asking[0].cancel()  # the first one goes away; the others get their answer
+    server.answering.set()
+    answers = await asyncio.gather(*asking[1:])
+    assert {len(answer) for answer in answers} == {1}
+    assert server.asked == 1
+
+
+async def test_a_question_without_an_answer_is_asked_again() -> None:
+    server = Server(Unreachable("no answer"), None)
+    judge = TemplateJudge(server, FakeClock())  # type: ignore[arg-type]
+    with pytest.raises(Unreachable):
+        await judge.problems("default", TEMPLATES)
+    assert await judge.problems("default", TEMPLATES) == []
 
 
 def test_every_unknown_field_is_told_once() -> None:

@@ -54,7 +54,7 @@ DIFFERENCES: tuple[Difference, ...] = (
     ),
     Difference("PodGroup of a RayJob that has ended", ("PodGroup *",), ("spec/minMember",)),
     Difference("`minResources` of a PodGroup", ("PodGroup *",), ("spec/minResources/*",)),
-    Difference("events on gangs", ("Event * CreatedPodGroup", "Event * CreatedQueue"), holds=_only_muster),
+    Difference("events on gangs", ("Event * CreatedQueue",), holds=_only_muster),
     # The submitter
     Difference(
         "submitter of a RayJob",

@@ -9,8 +9,8 @@ from dataclasses import fields
 from typing import Any, Self, TypeVar
 
 from muster.controllers.clock import Clock
-from muster.controllers.context import MADE_BY_US
-from muster.controllers.controllers import ControllerInformers, ControllerOptions, Controllers, ObservedRayCluster
+from muster.controllers.context import MADE_BY_US, ObservedRayCluster, ObservedRayJob
+from muster.controllers.controllers import ControllerInformers, ControllerOptions, Controllers
 from muster.controllers.dashboard import DashboardResolver
 from muster.kube.access_objects import Role, RoleBinding, ServiceAccount
 from muster.kube.client import ApiClient
@@ -26,6 +26,7 @@ from muster.kube.resource import (
     PODS,
     QUEUES,
     RAYCLUSTERS,
+    RAYJOBS,
     ROLEBINDINGS,
     ROLES,
     SERVICEACCOUNTS,
@@ -87,6 +88,7 @@ class Operator:
             role_bindings=Informer(client, ROLEBINDINGS, RoleBinding, namespace=namespace, label_selector=MADE_BY_US),
             ingresses=Informer(client, INGRESSES, Ingress, namespace=namespace, label_selector=MADE_BY_US),
             nodes=Informer(client, NODES, Node),
+            ray_jobs=Informer(client, RAYJOBS, ObservedRayJob, namespace=namespace),
         )
         recorder = EventRecorder(client, "muster")
         self.controllers = Controllers(

@@ -59,6 +59,7 @@ async def test_a_cluster_becomes_ready_as_a_gated_gang(seen: Observed) -> None:
     assert group["spec"]["minMember"] == 3
     assert group["status"]["phase"] == "Pending"
     await seen.event("CreatedHeadPod")
+    await seen.event("CreatedWorkerPod", "Created 2 worker Pods")
     await seen.event("CreatedService", "demo-head-svc")
 
 

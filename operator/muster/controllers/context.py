@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
-
-import msgspec
 
 from muster.api.raycluster import RayCluster
 from muster.api.rayjob import RayJob
@@ -18,6 +17,7 @@ from muster.controllers.dead_nodes import NODE_INDEX, DeadNodes, node_of
 from muster.controllers.deletion_defaults import DeletionDefaults
 from muster.controllers.interests import Interests
 from muster.controllers.job_figures import KnownJobs
+from muster.controllers.primaries import ObservedResource, Primaries
 from muster.controllers.refused_pods import RefusedPods
 from muster.controllers.slots import Slots
 from muster.controllers.template_judge import TemplateJudge
@@ -26,7 +26,7 @@ from muster.kube.access_objects import Role, RoleBinding, ServiceAccount
 from muster.kube.client import ApiClient
 from muster.kube.events import EventRecorder, EventType, ObjectReference
 from muster.kube.informer import Informer
-from muster.kube.objects import ApiObject, Ingress, Job, Node, Pod, PodGroup, Queue, Service
+from muster.kube.objects import Ingress, Job, Node, Pod, PodGroup, Queue, Service
 from muster.kube.resource import (
     INGRESSES,
     JOBS,
@@ -34,10 +34,12 @@ from muster.kube.resource import (
     PODS,
     QUEUES,
     RAYCLUSTERS,
+    RAYJOBS,
     ROLEBINDINGS,
     ROLES,
     SERVICEACCOUNTS,
     SERVICES,
+    Resource,
 )
 from muster.ray import labels
 from muster.ray.pod_options import PodOptions
@@ -49,11 +51,12 @@ MADE_BY_US = f"{labels.CREATED_BY}={labels.OPERATOR}"
 """Selects what carries the label that all of KubeRay's makings carry, but for the services of RayJobs."""
 
 
-class ObservedRayCluster(ApiObject, frozen=True):
-    """A RayCluster as a child: spec and status as they are, because its own reconciler judges them."""
+class ObservedRayCluster(ObservedResource, frozen=True):
+    """A RayCluster: what its own reconciler starts from, and the child of a RayJob."""
 
-    spec: dict[str, Any] = msgspec.field(default_factory=dict)
-    status: dict[str, Any] = msgspec.field(default_factory=dict)
+
+class ObservedRayJob(ObservedResource, frozen=True):
+    """A RayJob: what its reconciler starts from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +72,7 @@ class ControllerInformers:
     pod_groups: Informer[PodGroup]
     queues: Informer[Queue]
     ray_clusters: Informer[ObservedRayCluster]
+    ray_jobs: Informer[ObservedRayJob]
     service_accounts: Informer[ServiceAccount]
     roles: Informer[Role]
     role_bindings: Informer[RoleBinding]
@@ -150,6 +154,10 @@ class Context:
         self.role_bindings = Children(client, ROLEBINDINGS, RoleBinding, informers.role_bindings)
         self.ingresses = Children(client, INGRESSES, Ingress, informers.ingresses)
         self.ray_clusters = Children(client, RAYCLUSTERS, ObservedRayCluster, informers.ray_clusters)
+        self.primaries: Mapping[Resource, Primaries[Any]] = {
+            RAYCLUSTERS: Primaries(client, RAYCLUSTERS, ObservedRayCluster, informers.ray_clusters),
+            RAYJOBS: Primaries(client, RAYJOBS, ObservedRayJob, informers.ray_jobs),
+        }
 
     def say(
         self,

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
 from dataclasses import fields
 from random import Random
 
 from muster.controllers.clock import Clock
-from muster.controllers.context import Context, ControllerInformers, ControllerOptions, ObservedRayCluster
+from muster.controllers.context import Context, ControllerInformers, ControllerOptions
 from muster.controllers.custom_resources import CustomResourceWatch, Enqueue
 from muster.controllers.dashboard import DashboardResolver, PodDashboards
 from muster.controllers.figures import ControllerFigures
@@ -23,7 +22,7 @@ from muster.kube.config import Connection
 from muster.kube.events import EventRecorder
 from muster.kube.resource import RAYCLUSTERS, RAYJOBS, Resource
 
-__all__ = ["ControllerInformers", "ControllerOptions", "Controllers", "ObservedRayCluster"]
+__all__ = ["ControllerInformers", "ControllerOptions", "Controllers"]
 
 SYNC_SECONDS = 120.0
 """How long the informers may take for their first lists."""
@@ -66,9 +65,19 @@ class Controllers:
         self._gangs = options.gangs
         if self._gangs:
             self._runners.append(Runner("Queue", self._queue_reconciler, self.queues))
-        enqueue: Mapping[Resource, Enqueue] = {RAYJOBS: self.ray_jobs.add, RAYCLUSTERS: self.ray_clusters.add}
+        enqueue = {
+            RAYJOBS: self._told_of(RAYJOBS, self.ray_jobs),
+            RAYCLUSTERS: self._told_of(RAYCLUSTERS, self.ray_clusters),
+        }
         self._custom_resources = CustomResourceWatch(connection, enqueue, options.namespaces)
         self._wiring = Wiring(self._context, self.ray_jobs, self.ray_clusters, self.queues, options.namespaces)
+
+    def _told_of(self, resource: Resource, queue: WorkQueue) -> Enqueue:
+        def changed(key: str, version: str) -> None:
+            self._context.primaries[resource].told_of(key, version)
+            queue.add(key)
+
+        return changed
 
     def figures(self) -> ControllerFigures:
         """What can be counted at the moment."""

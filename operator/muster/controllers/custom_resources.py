@@ -19,12 +19,12 @@ from muster.controllers.kopf_thread import KopfThread, log_in_with, quiet_settin
 from muster.kube.config import Connection
 from muster.kube.resource import Resource
 
-Enqueue = Callable[[str], None]
-"""Takes the key of an object that changed; called on kopf's thread."""
+Enqueue = Callable[[str, str], None]
+"""Takes the key of an object that changed, and the version that it has now; called on kopf's thread."""
 
 
 def build_registry(connection: Connection, enqueue: Mapping[Resource, Enqueue]) -> kopf.OperatorRegistry:
-    """An operator that hands each changed object's key to `enqueue` of its resource, and logs in with `connection`."""
+    """An operator that tells `enqueue` of its resource of each changed object, and logs in with `connection`."""
     registry = kopf.OperatorRegistry()
     log_in_with(registry, connection)
     for resource, put in enqueue.items():
@@ -34,8 +34,8 @@ def build_registry(connection: Connection, enqueue: Mapping[Resource, Enqueue]) 
 
 def _watch(registry: kopf.OperatorRegistry, resource: Resource, put: Enqueue) -> None:
     @kopf.on.event(resource.group, resource.version, resource.plural, registry=registry, id=resource.plural)
-    async def changed(namespace: str | None, name: str | None, **_: Any) -> None:
-        put(f"{namespace}/{name}" if namespace else str(name))
+    async def changed(namespace: str | None, name: str | None, meta: Mapping[str, Any], **_: Any) -> None:
+        put(f"{namespace}/{name}" if namespace else str(name), str(meta.get("resourceVersion") or ""))
 
 
 class CustomResourceWatch:
@@ -69,8 +69,8 @@ class CustomResourceWatch:
 
 
 def _across(loop: asyncio.AbstractEventLoop, put: Enqueue) -> Enqueue:
-    def across(key: str) -> None:
+    def across(key: str, version: str) -> None:
         with suppress(RuntimeError):
-            loop.call_soon_threadsafe(put, key)
+            loop.call_soon_threadsafe(put, key, version)
 
     return across

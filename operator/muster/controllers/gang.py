@@ -49,9 +49,6 @@ async def ensure_pod_group(context: Context, owner: Owner, manifest: Mapping[str
         return None
     found, created = await context.pod_groups.ensure(manifest, owner.metadata.uid)
     if created:
-        context.say(
-            owner, "Normal", "CreatedPodGroup", f"Created PodGroup {found.key}", "Create", change=found.metadata.uid
-        )
         return found
     change = desired_update(_as_json(found), manifest)
     return found if change is None else await context.pod_groups.patch(found, change)

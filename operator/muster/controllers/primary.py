@@ -1,4 +1,4 @@
-"""The custom resource that a reconciler looks after: read fresh, understood or refused, status written on change."""
+"""The custom resource that a reconciler looks after: read, understood or refused, its status written on change."""
 
 from __future__ import annotations
 
@@ -9,22 +9,12 @@ from muster.api.errors import FieldProblem, MalformedResource
 from muster.api.raycluster import RayCluster
 from muster.api.rayjob import RayJob
 from muster.controllers.context import Context
-from muster.kube.errors import NotFound
+from muster.controllers.primaries import Raw
 from muster.kube.events import ObjectReference
 from muster.kube.resource import Resource
 from muster.ray.labels import MANAGED_BY_KUBERAY
 
-Raw = dict[str, Any]
 M = TypeVar("M", RayCluster, RayJob)
-
-
-async def read(context: Context, resource: Resource, key: str) -> Raw | None:
-    """The object of the key ("namespace/name") as the API server has it now; None when it is gone."""
-    namespace, name = key.split("/", 1)
-    try:
-        return await context.client.get(resource, namespace, name)
-    except NotFound:
-        return None
 
 
 def being_deleted(raw: Raw) -> bool:
@@ -86,9 +76,7 @@ async def write_status(context: Context, resource: Resource, raw: Raw, status: M
     change = merge_patch(raw.get("status") or {}, status)
     if not change:
         return raw
-    meta = raw["metadata"]
-    body = {"metadata": {"resourceVersion": meta["resourceVersion"]}, "status": change}
-    return await context.client.patch(resource, meta["namespace"], meta["name"], body, subresource="status")
+    return await context.primaries[resource].patch(raw, {"status": change}, subresource="status")
 
 
 def merge_patch(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,12 +11,14 @@ may be answered otherwise another time (all but yes) is asked again after a minu
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import logging
 import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -40,6 +42,9 @@ _WRONG_TYPE: Final = re.compile(
 )
 _GO_TYPES: Final = {"string": "a string", "bool": "true or false", "int32": "a whole number", "int64": "a whole number"}
 
+_Key = tuple[str, bytes]
+"""The namespace, and what stands for the template."""
+
 Verdict = tuple[FieldProblem, ...]
 """Problems with paths relative to the template; empty: the server takes it."""
 
@@ -58,7 +63,8 @@ class TemplateJudge:
     def __init__(self, client: ApiClient, clock: Clock) -> None:
         self._client = client
         self._clock = clock
-        self._answers: dict[tuple[str, bytes], _Answer] = {}
+        self._answers: dict[_Key, _Answer] = {}
+        self._asking: dict[_Key, asyncio.Future[_Answer]] = {}
 
     async def problems(self, namespace: str, templates: Iterable[WrittenTemplate]) -> list[FieldProblem]:
         """What the API server would refuse, under the templates' own paths. Raises ApiError when it gives no answer."""
@@ -74,12 +80,26 @@ class TemplateJudge:
         key = (namespace, hashlib.sha256(encoded).digest())
         answer = self._answers.pop(key, None)
         if answer is None or answer.until <= self._clock.monotonic():
-            answer = await self._ask(namespace, template)
+            answer = await self._ask_once(key, namespace, template)
         # Put last again: the ones that nobody asks about any more are forgotten first.
         self._answers[key] = answer
         while len(self._answers) > _MOST_REMEMBERED:
             self._answers.pop(next(iter(self._answers)))
         return answer.verdict
+
+    async def _ask_once(self, key: _Key, namespace: str, template: Mapping[str, Any]) -> _Answer:
+        """The server's answer; whoever comes while the question is under way waits for the same answer."""
+        asking = self._asking.get(key)
+        if asking is None:
+            asking = self._asking[key] = asyncio.ensure_future(self._ask(namespace, template))
+            asking.add_done_callback(partial(self._answered, key))
+        # Whoever asked first may be cancelled: the others still want to know.
+        return await asyncio.shield(asking)
+
+    def _answered(self, key: _Key, asking: asyncio.Future[_Answer]) -> None:
+        del self._asking[key]
+        if not asking.cancelled():
+            asking.exception()  # nobody may be left who waits for it
 
     async def _ask(self, namespace: str, template: Mapping[str, Any]) -> _Answer:
         body = {

@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import compress
 from typing import Any
 
 from muster.api.raycluster import RayCluster, WorkerGroupSpec
@@ -27,6 +28,7 @@ from muster.controllers.raycluster.plan import (
     plan_removed_groups,
     plan_workers,
 )
+from muster.controllers.raycluster.pod_news import pods_in_words
 from muster.kube.errors import AlreadyExists, ApiError, Conflict
 from muster.kube.objects import Pod
 from muster.kube.resource import PODS
@@ -181,44 +183,53 @@ class ClusterPods:
         return manifest
 
     async def _delete(self, deletions: Iterable[Deletion]) -> None:
-        await asyncio.gather(*(self._delete_one(deletion) for deletion in deletions))
+        planned = list(deletions)
+        deleted = await asyncio.gather(*(self._delete_one(deletion) for deletion in planned))
+        together: dict[tuple[str, str], list[str]] = defaultdict(list)
+        for deletion in compress(planned, deleted):
+            together[_role(deletion.pod), deletion.why].append(deletion.pod.key)
+        for (role, why), keys in together.items():
+            self._say("Normal", f"Deleted{role}Pod", pods_in_words("Deleted", role, keys, why), "Delete", subject=why)
 
-    async def _delete_one(self, deletion: Deletion) -> None:
+    async def _delete_one(self, deletion: Deletion) -> bool:
+        """Whether it is this pass that has deleted the pod."""
         pod = deletion.pod
-        role = "Head" if is_head(pod) else "Worker"
+        role = _role(pod)
         try:
-            deleted = await self._context.pods.delete(
+            return await self._context.pods.delete(
                 pod, unchanged=deletion.unchanged, grace_seconds=0 if deletion.force else None
             )
         except ApiError as error:
             if deletion.unchanged and isinstance(error, Conflict):
-                return  # the change comes as an event, and is looked at then
+                return False  # the change comes as an event, and is looked at then
             if self._outcome.failed(f"FailedDelete{role}Pod", error):
                 self._say("Warning", f"FailedToDelete{role}Pod", f"Failed deleting pod {pod.key}: {error}", "Delete")
-            return
-        if deleted:
-            self._say("Normal", f"Deleted{role}Pod", f"Deleted {role.lower()} Pod {pod.key}: {deletion.why}", "Delete")
+            return False
 
     async def _create_all(
         self, creations: Sequence[Creation], pod_of: Callable[[Creation], Manifest], role: str
     ) -> None:
         done, batch = 0, 1
+        created: list[str] = []
         while done < len(creations) and self._outcome.failure is None:
             manifests = [pod_of(creation) for creation in creations[done : done + batch]]
-            await asyncio.gather(*(self._create(manifest, role) for manifest in manifests))
+            made = await asyncio.gather(*(self._create(manifest, role) for manifest in manifests))
+            created += [_key(manifest) for manifest in compress(manifests, made)]
             done, batch = done + len(manifests), min(batch * 2, _LARGEST_BATCH)
+        if created:
+            self._say("Normal", f"Created{role}Pod", pods_in_words("Created", role, created), "Create")
 
-    async def _create(self, manifest: Manifest, role: str) -> None:
-        key = f"{manifest['metadata']['namespace']}/{manifest['metadata']['name']}"
+    async def _create(self, manifest: Manifest, role: str) -> bool:
+        """Whether the pod is there now, and ours."""
         try:
             await self._create_or_find(manifest)
         except (ApiError, QuantityError) as error:
             if self._outcome.failed(f"FailedCreate{role}Pod", error):
-                message = f"Failed to create {role.lower()} Pod {key}: {error}"
+                message = f"Failed to create {role.lower()} Pod {_key(manifest)}: {error}"
                 self._say("Warning", f"FailedToCreate{role}Pod", message, "Create")
-            return
-        self._say("Normal", f"Created{role}Pod", f"Created {role.lower()} Pod {key}", "Create")
+            return False
         self._tell_why_ungated(manifest, role)
+        return True
 
     async def _create_or_find(self, manifest: Manifest) -> None:
         name = manifest["metadata"]["name"]
@@ -248,3 +259,11 @@ class ClusterPods:
             self._outcome.news.append(tell)
         else:
             tell()
+
+
+def _role(pod: Pod) -> str:
+    return "Head" if is_head(pod) else "Worker"
+
+
+def _key(manifest: Manifest) -> str:
+    return f"{manifest['metadata']['namespace']}/{manifest['metadata']['name']}"

@@ -1,22 +1,25 @@
 """One look at a RayCluster.
 
-It reads the cluster fresh, refuses a spec that can't work (saying which field), suspends or brings about what the spec
+It refuses a spec that can't work (saying which field), suspends or brings about what the spec
 asks for, and writes the status. It never asks to be called again just to poll: changes of pods and services come as
 events, and time matters only where a plan says so.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import partial
+
 from muster.api.errors import FieldProblem
 from muster.api.raycluster import RayCluster
 from muster.controllers.children import NotOurs
 from muster.controllers.context import Context
 from muster.controllers.gang import QUEUE_CLOSED, closed_queue, membership
+from muster.controllers.per_version import PerVersion
+from muster.controllers.primaries import Raw
 from muster.controllers.primary import (
-    Raw,
     being_deleted,
     managed_elsewhere,
-    read,
     say_invalid,
     understand,
 )
@@ -47,6 +50,18 @@ _NOT_OURS_SECONDS = 10.0
 """How often to see whether a name that somebody else has got is free, or a Secret that was missing is there."""
 
 
+@dataclass(slots=True)
+class _Judged:
+    """A version of a cluster: what is wrong with it by our own rules, and whether the API server takes its templates.
+
+    A refusal by the API server may be another one a minute later; so it is not kept.
+    """
+
+    cluster: RayCluster
+    problems: list[FieldProblem]
+    templates_taken: bool = False
+
+
 class RayClusterReconciler:
     """Brings RayClusters from what is to what should be."""
 
@@ -54,13 +69,15 @@ class RayClusterReconciler:
         self._context = context
         self._memories: dict[str, ClusterMemory] = {}
         self._quota_turns = QuotaTurns(context.clock, context.random)
+        self._judged: PerVersion[_Judged] = PerVersion()
 
     async def reconcile(self, key: str) -> Requeue | None:
         """Look at the cluster "namespace/name"."""
         self._context.cluster_interests.clear(key)
-        raw = await read(self._context, RAYCLUSTERS, key)
+        raw = await self._context.primaries[RAYCLUSTERS].read(key)
         if raw is None:
             self._memories.pop(key, None)
+            self._judged.forget(key)
             self._quota_turns.forget(key)
             return None
         # Pods and services of a cluster that is being deleted are the garbage collector's; its Redis is ours, also when
@@ -70,11 +87,16 @@ class RayClusterReconciler:
             return await let_go(self._context, raw)
         if managed_elsewhere(raw):
             return None
-        cluster = understand(self._context, RayCluster, raw)
-        return None if cluster is None else await self._reconcile(key, raw, cluster)
+        judged = self._judged.of(key, raw, partial(self._judge, raw))
+        return None if judged is None else await self._reconcile(key, raw, judged)
 
-    async def _reconcile(self, key: str, raw: Raw, cluster: RayCluster) -> Requeue | None:
-        problems = validate_ray_cluster(cluster) or await self._refused_templates(cluster)
+    def _judge(self, raw: Raw) -> _Judged | None:
+        cluster = understand(self._context, RayCluster, raw)
+        return None if cluster is None else _Judged(cluster, validate_ray_cluster(cluster))
+
+    async def _reconcile(self, key: str, raw: Raw, judged: _Judged) -> Requeue | None:
+        cluster = judged.cluster
+        problems = judged.problems or await self._refused_templates(judged)
         if problems:
             say_invalid(self._context, cluster, problems)
             await report_refusal(self._context, raw, problems)
@@ -86,8 +108,13 @@ class RayClusterReconciler:
             return self._when_one_is_stuck(cluster)
         return await self._bring_about(key, raw, cluster)
 
-    async def _refused_templates(self, cluster: RayCluster) -> list[FieldProblem]:
-        return await self._context.templates.problems(cluster.metadata.namespace, ray_cluster_templates(cluster))
+    async def _refused_templates(self, judged: _Judged) -> list[FieldProblem]:
+        if judged.templates_taken:
+            return []
+        cluster = judged.cluster
+        refused = await self._context.templates.problems(cluster.metadata.namespace, ray_cluster_templates(cluster))
+        judged.templates_taken = not refused
+        return refused
 
     async def _suspend(self, raw: Raw, cluster: RayCluster, where: Suspension) -> None:
         failure = None

@@ -18,7 +18,8 @@ from muster.api.raycluster import RayCluster
 from muster.controllers.children import NotOurs, controller_of
 from muster.controllers.clock import seconds_of
 from muster.controllers.context import Context
-from muster.controllers.primary import Raw, in_words
+from muster.controllers.primaries import Raw
+from muster.controllers.primary import in_words
 from muster.controllers.raycluster.place import keeps_place_until, not_stuck
 from muster.controllers.raycluster.suspend import give_everything_back
 from muster.controllers.runner import Requeue
@@ -210,9 +211,7 @@ async def _drop_finalizer(context: Context, raw: Raw) -> None:
 
 
 async def _patch_finalizers(context: Context, raw: Raw, finalizers: list[str]) -> Raw:
-    namespace, name = _key(raw)
-    metadata = {"finalizers": finalizers or None, "resourceVersion": raw["metadata"]["resourceVersion"]}
-    return await context.client.patch(RAYCLUSTERS, namespace, name, {"metadata": metadata})
+    return await context.primaries[RAYCLUSTERS].patch(raw, {"metadata": {"finalizers": finalizers or None}})
 
 
 def _key(raw: Raw) -> tuple[str, str]:

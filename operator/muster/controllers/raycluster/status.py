@@ -12,7 +12,8 @@ from muster.api.raycluster import RayCluster
 from muster.controllers.clock import timestamp
 from muster.controllers.context import Context
 from muster.controllers.excerpt import excerpt
-from muster.controllers.primary import Raw, in_words, invalid_reason, write_status
+from muster.controllers.primaries import Raw
+from muster.controllers.primary import in_words, invalid_reason, write_status
 from muster.controllers.raycluster.place import not_stuck
 from muster.controllers.raycluster.services import observed_head_service
 from muster.kube.resource import RAYCLUSTERS
@@ -20,8 +21,8 @@ from muster.ray.cluster_conditions import REPLICA_FAILURE, ReplicaFailure
 from muster.ray.cluster_status import cluster_status
 
 
-async def report(context: Context, raw: Raw, cluster: RayCluster, failure: ReplicaFailure | None = None) -> RayCluster:
-    """Write what the cluster's pods and service amount to; return the cluster as it is stored then."""
+async def report(context: Context, raw: Raw, cluster: RayCluster, failure: ReplicaFailure | None = None) -> None:
+    """Write what the cluster's pods and service amount to."""
     if failure is not None:
         failure = replace(failure, message=excerpt(failure.message))
     status = cluster_status(
@@ -31,7 +32,7 @@ async def report(context: Context, raw: Raw, cluster: RayCluster, failure: Repli
         now=datetime.fromtimestamp(context.clock.now(), UTC),
         failure=failure,
     )
-    return RayCluster.parse(await write_status(context, RAYCLUSTERS, raw, status))
+    await write_status(context, RAYCLUSTERS, raw, status)
 
 
 async def report_refusal(context: Context, raw: Raw, problems: Sequence[FieldProblem]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from contextlib import suppress
 
 from muster.controllers.clock import seconds_of
 from muster.controllers.context import ObservedRayCluster
@@ -55,18 +56,8 @@ async def _delete_itself(look: Look) -> Requeue | None:
     """Delete the RayJob, if it still is as it was seen, and with it all that was made for it."""
     if holds_finalizer(look):  # its Ray job may still run
         return Requeue(look.context.options.poll_interval)
-    meta = look.raw["metadata"]
-    try:
-        await look.context.client.delete(
-            RAYJOBS,
-            meta["namespace"],
-            meta["name"],
-            uid=meta["uid"],
-            resource_version=meta["resourceVersion"],
-            propagation="Background",
-        )
-    except NotFound:
-        return None
+    with suppress(NotFound):
+        await look.context.primaries[RAYJOBS].delete(look.raw)
     return None
 
 

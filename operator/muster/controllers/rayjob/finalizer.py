@@ -13,7 +13,7 @@ from contextlib import suppress
 from muster.api.rayjob import RayJob
 from muster.controllers.clock import seconds_of
 from muster.controllers.context import Context
-from muster.controllers.primary import Raw
+from muster.controllers.primaries import Raw
 from muster.controllers.rayjob.look import Look
 from muster.controllers.rayjob.stopping import Stop, say_not_stopped, stop_ray_job
 from muster.controllers.rayjob.submitter import delete_submitter
@@ -85,8 +85,6 @@ async def let_go(context: Context, raw: Raw, job: RayJob | None) -> Requeue | No
         if not look.ray_status.terminal and await _try_to_stop(look):
             return Requeue(context.options.poll_interval)
     rest = [one for one in finalizers if one != RAYJOB_FINALIZER]
-    meta = raw["metadata"]
-    body = {"metadata": {"finalizers": rest or None, "resourceVersion": meta["resourceVersion"]}}
     with suppress(NotFound):
-        await context.client.patch(RAYJOBS, meta["namespace"], meta["name"], body)
+        await context.primaries[RAYJOBS].patch(raw, {"metadata": {"finalizers": rest or None}})
     return None

@@ -13,7 +13,8 @@ from muster.controllers.clock import seconds_of, timestamp
 from muster.controllers.context import Context
 from muster.controllers.excerpt import excerpt
 from muster.controllers.job_figures import JobFigures
-from muster.controllers.primary import Raw, write_status
+from muster.controllers.primaries import Raw
+from muster.controllers.primary import write_status
 from muster.kube.errors import ApiError, Conflict
 from muster.kube.events import EventType
 from muster.kube.resource import RAYJOBS
@@ -81,9 +82,7 @@ class Look:
 
     async def patch_metadata(self, change: dict[str, Any]) -> None:
         """Merge into the metadata, if the object has not changed since it was read (else Conflict)."""
-        meta = self.raw["metadata"]
-        body = {"metadata": {**change, "resourceVersion": meta["resourceVersion"]}}
-        self._take(await self.context.client.patch(RAYJOBS, meta["namespace"], meta["name"], body))
+        self._take(await self.context.primaries[RAYJOBS].patch(self.raw, {"metadata": change}))
 
     def _take(self, raw: Raw) -> None:
         if raw is not self.raw:

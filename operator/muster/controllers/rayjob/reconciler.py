@@ -1,4 +1,4 @@
-"""One look at a RayJob: read fresh, judged, and moved from state to state as far as it goes at once.
+"""One look at a RayJob: read, judged, and moved from state to state as far as it goes at once.
 
 Each state has one function that does what is to be done in it and may store another state. Everything that a state
 needs to know is in the status and in the objects that exist, so a look may end between any two writes (P5).
@@ -7,13 +7,15 @@ needs to know is in the status and in the objects that exist, so a look may end 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 
 from muster.api.errors import FieldProblem
 from muster.api.rayjob import JobDeploymentStatus as State
 from muster.api.rayjob import RayJob
 from muster.controllers.children import NotOurs
 from muster.controllers.context import Context
-from muster.controllers.primary import being_deleted, managed_elsewhere, read, say_invalid, understand
+from muster.controllers.per_version import PerVersion
+from muster.controllers.primary import being_deleted, managed_elsewhere, say_invalid, understand
 from muster.controllers.rayjob.finalizer import let_go
 from muster.controllers.rayjob.finished import clean_up
 from muster.controllers.rayjob.initializing import initialize
@@ -52,28 +54,32 @@ class RayJobReconciler:
 
     def __init__(self, context: Context) -> None:
         self._context = context
+        self._understood: PerVersion[RayJob] = PerVersion()
+        self._problems: PerVersion[list[FieldProblem]] = PerVersion()
 
     async def reconcile(self, key: str) -> Requeue | None:
         """Look at the job "namespace/name"."""
         self._context.job_interests.clear(key)
-        raw = await read(self._context, RAYJOBS, key)
+        raw = await self._context.primaries[RAYJOBS].read(key)
         if raw is None or managed_elsewhere(raw):
             self._context.known_jobs.gone(key)
+            self._understood.forget(key)
+            self._problems.forget(key)
             return None
-        job = understand(self._context, RayJob, raw)
+        job = self._understood.of(key, raw, partial(understand, self._context, RayJob, raw))
         if being_deleted(raw):
             return await let_go(self._context, raw, job)
         if job is None:
             return None
         look = Look(self._context, raw, job)
         look.figures()
-        return await self._go_on(look)
+        return await self._go_on(key, look)
 
-    async def _go_on(self, look: Look) -> Requeue | None:
+    async def _go_on(self, key: str, look: Look) -> Requeue | None:
         for _ in range(_MOST_STEPS):
             state = look.state
             try:
-                requeue = await self._step(look)
+                requeue = await self._step(key, look)
             except NotOurs as conflict:
                 return await _wait_for_name(look, conflict)
             except (Invalid, Forbidden) as refusal:
@@ -83,8 +89,8 @@ class RayJobReconciler:
                 return requeue
         return Requeue(0)
 
-    async def _step(self, look: Look) -> Requeue | None:
-        look.problems = validate_ray_job(look.job)
+    async def _step(self, key: str, look: Look) -> Requeue | None:
+        look.problems = self._problems.of(key, look.raw, partial(validate_ray_job, look.job)) or []
         if look.state in _REFUSED_IN:
             look.problems = look.problems or await self._refused_templates(look)
             if look.problems:
