@@ -74,7 +74,7 @@ async def find_hindrance(context: Context, cluster: RayCluster, present: Sequenc
 
 
 def api_server_fails(error: ApiError) -> Hindrance:
-    """What is told when it does so for longer than a moment; where it failed is not known, so the gang may be unsized."""
+    """What is told when it does so for longer than a moment. Where it failed is not known: the gang may be unsized."""
     message = f"The API server fails to give the RayCluster what it needs: {error}"
     return Hindrance("FailedToReconcile", message, "Reconcile", error=error, gang_is_sized=False)
 
