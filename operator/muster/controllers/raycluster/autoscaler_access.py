@@ -14,7 +14,7 @@ from muster.controllers.context import Context
 from muster.controllers.raycluster.offspring import ensure
 from muster.kube.access_objects import PolicyRule, RoleBinding, RoleReference, Subject
 from muster.kube.objects import Pod
-from muster.ray.autoscaler import CONTAINER
+from muster.ray.autoscaler import CONTAINER, restarted_workers
 from muster.ray.autoscaler_access import role, role_binding, service_account, users_service_account
 from muster.ray.pod_health import is_head, is_terminating
 
@@ -46,6 +46,7 @@ async def ensure_autoscaler_access(context: Context, cluster: RayCluster) -> Non
     """Create what is missing, correct what has been changed. Raises NotOurs, AccountMissing and RoleOfAnother."""
     if not cluster.spec.autoscaling:
         return
+    _tell_of_restarts(context, cluster)
     await _ensure_account(context, cluster)
     await _ensure_role(context, cluster)
     await _ensure_binding(context, cluster)
@@ -102,3 +103,13 @@ def _heads(context: Context, cluster: RayCluster) -> list[Pod]:
         )
         context.say(cluster, "Warning", "AutoscalerNotRunning", message, "Reconcile")
     return with_autoscaler
+
+
+def _tell_of_restarts(context: Context, cluster: RayCluster) -> None:
+    groups = restarted_workers(cluster.spec)
+    if groups:
+        message = (
+            f"autoscalerOptions.version v1 does not scale down workers that their kubelets have started again; set "
+            f"restartPolicy: Never in the templates of the worker groups {', '.join(groups)}"
+        )
+        context.say(cluster, "Warning", "AutoscalerRestartPolicy", message, "Validate")
