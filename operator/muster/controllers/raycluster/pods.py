@@ -159,8 +159,11 @@ class ClusterPods:
             await self._create_all(plan.create, partial(self._worker_pod, group), "Worker")
 
     async def _carry_out(self, plan: GroupPlan, group: str) -> None:
-        if any(deletion.broken for deletion in plan.delete):
+        broken = [deletion.pod for deletion in plan.delete if deletion.broken]
+        if broken:
             self._memory.pacing.replaced(group)
+        for pod in broken:
+            self._context.crashed_pods.note(self._cluster.metadata.uid or "", pod)
         if plan.look_again is not None:
             self._outcome.look_again.append(plan.look_again)
         await self._delete(plan.delete)
