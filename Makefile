@@ -11,6 +11,8 @@ STAMP  := $(VENV)/.installed
 CLUSTER ?= kind
 # How many of them at once; a small cluster that is given may have room for one only.
 PARALLEL ?= 2
+# How many integration tests at once: more than there are processors, since each waits for half of its time.
+PROCESSES ?= 4
 # `make demo KEEP=1` leaves the cluster up.
 KEEP ?=
 
@@ -58,7 +60,7 @@ unit: $(STAMP)
 	$(BIN)/pytest -n 2 -q --durations=8 -m "not control_plane and not node and not ray and not host"
 
 integration: $(STAMP) ## tests on a real API server and a real Ray
-	$(BIN)/pytest -n 2 --dist loadgroup -q --durations=8 -m "(control_plane or ray or host) and not node"
+	$(BIN)/pytest -n $(PROCESSES) --dist loadgroup -q --durations=8 -m "(control_plane or ray or host) and not node"
 
 e2e: $(STAMP) ## end-to-end tests on kind, or with CLUSTER=current on the cluster that KUBECONFIG names
 	$(BIN)/pytest -n $(PARALLEL) --maxschedchunk=1 -q --durations=0 --durations-min=5 -m node --cluster=$(CLUSTER) tests/e2e

@@ -57,10 +57,14 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what uses a control plane, so that `-m "not control_plane"` leaves it out."""
+    """Mark what uses a control plane, so that `-m "not control_plane"` leaves it out.
+
+    What takes longest comes first, so that no process is left with it in the end.
+    """
     for item in items:
         if _FIXTURES & set(getattr(item, "fixturenames", ())):
             item.add_marker("control_plane")
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

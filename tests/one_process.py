@@ -1,16 +1,24 @@
 """Which tests belong into one of several test processes: those that share something that takes long to start.
 
-pytest-xdist has marks for that, but with pytest 9.2 they are without effect.
+pytest-xdist has marks for that, but with pytest 9.2 they are without effect. The largest of these groups are handed out
+first, then one by one all other tests in their order.
 """
 
 from __future__ import annotations
 
 from xdist.scheduler import LoadScopeScheduling
 
+_RAY = "a Ray of this machine"  # 600 MB
+_FULL = "a control plane with the controllers, and one that is disturbed"
+
 TOGETHER = {
     "tests/differential/": "both operators, on two control planes",
-    "tests/ray/": "a Ray of this machine",  # 600 MB
-    "tests/integration/test_raycluster_ray_autoscaler.py": "a Ray of this machine",
+    "tests/ray/": _RAY,
+    "tests/integration/test_raycluster_ray_autoscaler.py": _RAY,
+    "tests/cluster/test_control_plane.py": _FULL,
+    "tests/integration/test_whole_control_plane.py": _FULL,
+    "tests/integration/test_devices.py": "a control plane with kube-scheduler",
+    "tests/integration/test_rayjob_wrong_types.py": "a control plane whose schemas are changed",
 }
 """Beginnings of test ids, and what the tests share."""
 

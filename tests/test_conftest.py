@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -45,6 +46,16 @@ def test_tests_that_share_something_run_in_one_process_and_the_others_in_any(tmp
     assert "6 passed" in run.stdout, run.stdout + run.stderr
     assert len(set((tmp_path / "workers").read_text().split())) == 1
     assert scope("tests/api/test_crds.py::test_a") != scope("tests/api/test_crds.py::test_b")
+
+
+def test_long_tests_are_handed_out_before_the_others(tmp_path: Path) -> None:
+    said = "import pytest\n\ndef test_a(): pass\n\n@pytest.mark.long\ndef test_b(): pass\n\ndef test_c(): pass\n"
+    (tmp_path / "test_order.py").write_text(said)
+    options = ["-v", "-p", "tests.conftest", "-p", "no:cacheprovider", f"--rootdir={tmp_path}", "-c", "/dev/null"]
+    command = [sys.executable, "-m", "pytest", *options, str(tmp_path / "test_order.py")]
+    run = subprocess.run(command, cwd=Path(__file__).parents[1], capture_output=True, text=True, check=False)
+    order = re.findall(r"::test_(\w) PASSED", run.stdout)
+    assert order == ["b", "a", "c"], run.stdout
 
 
 def test_no_property_fails_because_the_machine_is_busy() -> None:

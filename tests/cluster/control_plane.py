@@ -166,7 +166,7 @@ class ControlPlane:
         self._wait("kube-apiserver", self.is_ready, "the API server is ready")
 
     def _start(self, name: str, command: list[str]) -> None:
-        start(name, command, self.folder)
+        start(name, command, self.folder, environment=commands.ENVIRONMENT)
 
     def _wait(self, program: str, holds: Callable[[], bool], what: str) -> None:
         wait_until(holds, what, 60.0, check=lambda: _check_alive(self._program(program)))

@@ -36,8 +36,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What takes longest comes first, so that no process is left with it in the end, and what runs alone comes last."""
-    items.sort(key=lambda item: 2 if is_alone(item) else 0 if item.get_closest_marker("long") else 1)
+    """What runs alone comes last."""
+    items.sort(key=is_alone)
 
 
 @pytest.hookimpl(optionalhook=True)

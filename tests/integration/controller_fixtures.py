@@ -26,8 +26,9 @@ async def dashboards() -> AsyncIterator[RayDashboards]:
 
 
 @pytest.fixture
-async def stand_ins(api: ApiClient, namespace: str) -> AsyncIterator[StandIns]:
+async def stand_ins(api: ApiClient, namespace: str, seen: Observed) -> AsyncIterator[StandIns]:
     async with StandIns(api, namespace).at_work() as stand_ins:
+        seen.watches = stand_ins
         yield stand_ins
 
 

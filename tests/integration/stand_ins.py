@@ -43,6 +43,10 @@ class StandIns:
         """The UIDs of all objects that ever were, as far as one has heard of them."""
         return {resource: self._there.ever[resource] for resource in _CHILDREN}
 
+    def heard(self, resource: Resource) -> list[Object] | None:
+        """The objects of a kind, a moment old at the most; None for a kind that is not watched."""
+        return self.there(resource) if resource in self._there.objects else None
+
     def there(self, resource: Resource) -> list[Object]:
         """The objects of a kind, a moment old at the most."""
         return list(self._there.all(resource))

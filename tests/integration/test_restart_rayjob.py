@@ -133,6 +133,7 @@ def creates_cluster(request: ProxiedRequest) -> bool:
     return request.method == "POST" and request.path.endswith("/rayclusters")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("phase", list(Phase))
 @pytest.mark.parametrize(
     "name",
@@ -176,6 +177,7 @@ async def run_and_check(connection: Connection, api: ApiClient, way: Way, killin
         StandIns(api, namespace).at_work() as stand_ins,
         FaultProxy(connection) as proxy,
     ):
+        seen.watches = stand_ins
         proxy.on_write(killing, when=way.stretch())
         operator = Operator(proxy.connection(), namespace, dashboards)
         await api.create(RAYJOBS, namespace, way.manifest)
