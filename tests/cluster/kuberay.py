@@ -1,7 +1,7 @@
 """KubeRay's own operator, to compare Muster with: built from its Go module, run as a plain process.
 
-Only tests that compare ask for it; no cluster, demo or end-to-end run builds it. Once what it shares with the control
-plane's programs is compiled, the build takes two and a half minutes of one processor. The user's cache keeps it.
+Only tests that compare ask for it; no cluster, demo or end-to-end run builds it. Once what it shares with the cluster's
+programs is compiled, the build takes half a minute of one processor. The user's cache keeps it.
 """
 
 from __future__ import annotations

@@ -47,7 +47,8 @@ def staged_libraries(kubernetes: str) -> list[str]:
 
 def required_versions(go_mod: str) -> dict[str, str]:
     """Return the version that a go.mod requires of each module."""
-    return dict(re.findall(r"^(?:require|\t) ?(\S+) (v\S+)(?: // indirect)?$", go_mod, re.MULTILINE))
+    without_excluded = re.sub(r"^exclude \(.*?^\)", "", go_mod, flags=re.MULTILINE | re.DOTALL)
+    return dict(re.findall(r"^(?:require|\t) ?(\S+) (v\S+)(?: // indirect)?$", without_excluded, re.MULTILINE))
 
 
 def held_back(kubernetes: dict[str, str], selected: dict[str, str], staged: dict[str, str]) -> dict[str, str]:

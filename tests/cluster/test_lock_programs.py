@@ -26,7 +26,8 @@ def test_libraries_inside_kubernetes_own_repository_are_found_by_their_folders()
 
 
 def test_required_versions_are_those_of_the_require_lines_alone() -> None:
-    assert required_versions("require a.io/b v1.0.0\n" + _KUBERNETES) == {
+    excluded = "exclude x.io/y v1.0.0\n\nexclude (\n\ta.io/b v1.1.0\n\ta.io/b v1.2.0\n)\n"
+    assert required_versions("require a.io/b v1.0.0\n" + _KUBERNETES + excluded) == {
         "a.io/b": "v1.0.0",
         "go.etcd.io/etcd/api/v3": "v3.6.4",
         "google.golang.org/grpc": "v1.72.1",

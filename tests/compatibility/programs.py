@@ -7,19 +7,19 @@ operator: so it is not compiled again.
 
 from __future__ import annotations
 
-import re
 import tempfile
 from pathlib import Path
 
 from tests.cluster import kuberay, versions
 from tests.cluster.cache import Cache, digest
 from tests.cluster.gobuild import BUILD, COMPILER, ENVIRONMENT
+from tests.cluster.lock_kuberay import replacements
+from tests.cluster.lock_programs import required_versions
 from tests.cluster.process import run
 from tests.cluster.progress import Steps
 from tests.compatibility.cases import PARTS
 
 _TEST = ("go", "test", "-c", "-vet=off", *BUILD[2:])
-_REPLACEMENT = re.compile(r"^replace .*$", re.MULTILINE)
 
 
 def programs(cache: Cache, steps: Steps) -> dict[str, Path]:
@@ -51,8 +51,15 @@ def _module(source: Path) -> tempfile.TemporaryDirectory[str]:
     The two together are not tidy (what those versions do not need is still there), so Go is let write to them.
     """
     folder = tempfile.TemporaryDirectory(prefix="kuberay-tests-")
-    held = _REPLACEMENT.findall((kuberay.MODULE / "go.mod").read_text())
     sums = {line for where in (source, kuberay.MODULE) for line in (where / "go.sum").read_text().splitlines()}
-    (Path(folder.name) / "go.mod").write_text("\n".join([(source / "go.mod").read_text(), *held, ""]))
+    (Path(folder.name) / "go.mod").write_text("\n".join([(source / "go.mod").read_text(), *_held(), ""]))
     (Path(folder.name) / "go.sum").write_text("\n".join([*sorted(sums), ""]))
     return folder
+
+
+def _held() -> list[str]:
+    """The lines of go.mod that take each library from the version that the operator is built from."""
+    go_mod = (kuberay.MODULE / "go.mod").read_text()
+    built_from = {**required_versions(go_mod), **replacements(go_mod)}
+    del built_from[kuberay.KUBERAY_MODULE]
+    return [f"replace {module} => {module} {version}" for module, version in built_from.items()]
