@@ -15,9 +15,11 @@ PARALLEL ?= 2
 PROCESSES ?= 4
 # `make demo KEEP=1` leaves the cluster up.
 KEEP ?=
+# `make bench ARGS="--scenario 1000x3"`: what `python -m bench --help` tells of.
+ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo supplies test check unit integration e2e compatibility lint types imports format image wheels cluster-up cluster-down crds lock clean
+.PHONY: help demo supplies test check unit integration e2e compatibility bench lint types imports format image wheels cluster-up cluster-down crds lock clean
 
 help: ## this list
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -68,6 +70,9 @@ e2e: $(STAMP) ## end-to-end tests on kind, or with CLUSTER=current on the cluste
 compatibility: $(STAMP) ## KubeRay's own end-to-end tests of RayJob and RayCluster, on kind; no part of `test`
 	$(BIN)/python -m tests.compatibility
 
+bench: $(STAMP) ## schedulers side by side on a real API server; ARGS="--help" tells what can be chosen
+	$(BIN)/python -m bench $(ARGS)
+
 format: $(STAMP) ## rewrite the code as the linter wants it
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
@@ -94,6 +99,7 @@ lock: $(STAMP) ## pin the dependencies anew, and the Go programs of the local cl
 	sed -i '1i # What Muster runs with, pinned. Made by `make lock`; pyproject.toml has the ranges.' requirements.txt
 	$(BIN)/python -m tests.cluster.lock_programs
 	$(BIN)/python -m tests.cluster.lock_kuberay
+	$(BIN)/python -m bench.lock_coscheduling
 	sed -i '1i # What Muster is built and tested with, pinned. Made by `make lock`; pyproject.toml has the ranges.' requirements-dev.txt
 
 clean: ## remove what the build made here (not the user cache of the local cluster)

@@ -1,6 +1,6 @@
 """How long the scheduler takes to decide, without an API server.
 
-    python bench/scheduler_cycle.py
+    python -m bench.scheduler_cycle
 
 One process, one core; processor time is counted, so that neighbours do not matter.
 Volcano's default plugins, nodes of several sizes with zones and taints. Prints one line a scenario; asserts nothing.

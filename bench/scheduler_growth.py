@@ -1,6 +1,6 @@
 """How the scheduler's time and memory grow with the cluster, as two tables.
 
-    python bench/scheduler_growth.py [NODES ...]
+    python -m bench.scheduler_growth [NODES ...]
 
 Without arguments for 100, 1,000, 5,000 and 10,000 nodes. One process, one core, processor time; memory is what Python
 has allocated for the model, by `tracemalloc`. Asserts nothing.
@@ -13,8 +13,7 @@ import sys
 import tracemalloc
 from collections.abc import Callable
 
-from scheduler_cycle import CONSTRAINTS, add_gang, arrival, drain, evict, fill_nodes
-
+from bench.scheduler_cycle import CONSTRAINTS, add_gang, arrival, drain, evict, fill_nodes
 from muster.scheduler.cache import SchedulerCache
 from muster.scheduler.conf import DEFAULT
 from muster.scheduler.cycle import run_cycle

@@ -1,6 +1,6 @@
 """`muster simulate` of a large cluster, start-up included: a snapshot (JSON in a zip) and the same as YAML.
 
-    python bench/simulate.py [--nodes 1000] [--pods 5000] [--runs 3]
+    python -m bench.simulate [--nodes 1000] [--pods 5000] [--runs 3]
 
 Prints seconds of the whole process, and of the processor in it, which does not depend on what else the machine does.
 """

@@ -20,6 +20,9 @@ KWOK: Final = "v0.6.1"
 KUBERAY: Final = "v1.5.0"
 """The operator that Muster is compared with, in tests that ask for it; no cluster is made with it."""
 
+SCHEDULER_PLUGINS: Final = "v0.34.7"
+"""Coscheduling, which the benchmark runs beside Muster; of the same minor version as Kubernetes."""
+
 RAY: Final = "2.60.0"
 DEBIAN: Final = "bookworm"
 
