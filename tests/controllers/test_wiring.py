@@ -10,6 +10,7 @@ import pytest
 
 from muster.controllers.context import ObservedRayCluster
 from muster.controllers.interests import Interests
+from muster.controllers.runner import LOOKING_AT
 from muster.controllers.wiring import Wiring
 from muster.controllers.workqueue import WorkQueue
 from muster.kube.access_objects import Role, RoleBinding, ServiceAccount
@@ -140,6 +141,51 @@ def test_a_pod_group_that_moves_wakes_both_queues() -> None:
     old, new = made(PodGroup, spec={"queue": "a"}), made(PodGroup, spec={"queue": "b"})
     wired.sources.pod_groups.changed(old, new)
     assert wired.waiting() == {"queues": 2}
+
+
+GATE = [{"name": "muster.dev/gang"}]
+
+
+@pytest.mark.parametrize(
+    ("kind", "before", "after", "woken"),
+    [
+        pytest.param(Pod, {"schedulingGates": GATE}, {}, {}, id="a pod lost its gate"),
+        pytest.param(Pod, {"schedulingGates": GATE}, {"nodeName": "n"}, {"clusters": 1}, id="a pod was bound"),
+        pytest.param(PodGroup, {"minMember": 2}, {"minMember": 3}, {"clusters": 1}, id="somebody changed the gang"),
+    ],
+)
+def test_what_cannot_alter_anything_for_a_cluster_wakes_it_not(
+    kind: type[ApiObject], before: dict[str, Any], after: dict[str, Any], woken: dict[str, int]
+) -> None:
+    wired = Wired()
+    old, new = (made(kind, "RayCluster", spec=spec) for spec in (before, after))
+    source = wired.sources.pods if kind is Pod else wired.sources.pod_groups
+    source.changed(old, new)
+    assert {name: number for name, number in wired.waiting().items() if name != "queues"} == woken
+
+
+def test_the_schedulers_word_wakes_the_job_that_tells_of_it_and_not_the_cluster() -> None:
+    for owner, woken in (("RayJob", {"jobs": 1, "queues": 1}), ("RayCluster", {"queues": 1})):
+        wired = Wired()
+        old, new = (made(PodGroup, owner, status={"phase": phase}) for phase in ("Pending", "Running"))
+        wired.sources.pod_groups.changed(old, new)
+        assert wired.waiting() == woken
+
+
+@pytest.mark.parametrize(
+    ("looking_at", "woken"),
+    [(("RayCluster", "ns/owner"), {}), (("RayCluster", "ns/other"), {"clusters": 1}), (None, {"clusters": 1})],
+)
+def test_a_look_at_a_cluster_is_not_woken_by_what_it_makes(
+    looking_at: tuple[str, str] | None, woken: dict[str, int]
+) -> None:
+    wired = Wired()
+    token = LOOKING_AT.set(looking_at)
+    try:
+        wired.sources.pods.changed(None, made(Pod, "RayCluster"))
+    finally:
+        LOOKING_AT.reset(token)
+    assert wired.waiting() == woken
 
 
 def test_who_waits_for_a_queue_or_for_the_last_pods_of_a_cluster_is_woken() -> None:

@@ -85,7 +85,7 @@ async def test_of_two_gangs_that_hold_each_other_up_one_runs_and_then_the_other(
             cluster = await seen.get(RAYCLUSTERS, second)
             reason = ((cluster or {}).get("status") or {}).get("reason", "")
             clusters = {pod["metadata"]["labels"]["ray.io/cluster"] for pod in await seen.pods()}
-            return reason.startswith("exceeded quota: few, requested: pods=1") and clusters == {first}
+            return reason.startswith("forbidden: exceeded quota: few, requested: pods=1") and clusters == {first}
 
         await eventually(waits_without_a_pod, "the other waits, holds no pod and says why")
         await seen.event("QuotaExceeded", "exceeded quota: few")

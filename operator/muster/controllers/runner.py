@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -19,6 +20,10 @@ from muster.controllers.workqueue import QueueClosed, WorkQueue
 from muster.kube.errors import ApiError, Conflict
 
 logger = logging.getLogger(__name__)
+
+
+LOOKING_AT: ContextVar[tuple[str, str] | None] = ContextVar("LOOKING_AT", default=None)
+"""The runner and the key whose look makes the change that is being told of; None for what others do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +80,7 @@ class Runner:
 
     async def _work(self, key: str) -> None:
         began = self._clock.monotonic()
+        LOOKING_AT.set((self.name, key))
         try:
             requeue = await self._reconciler.reconcile(key)
         except Exception as error:

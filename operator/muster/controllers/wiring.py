@@ -16,6 +16,8 @@ from muster.controllers.context import Context, ObservedRayCluster, ray_cluster_
 from muster.controllers.dead_nodes import NODE_INDEX, silence_changed
 from muster.controllers.pod_trouble import mark
 from muster.controllers.queue import queue_of
+from muster.controllers.relevance import concerns_cluster
+from muster.controllers.runner import LOOKING_AT
 from muster.controllers.workqueue import WorkQueue
 from muster.kube.informer import Change
 from muster.kube.objects import ApiObject, Node, Pod, PodGroup, Queue
@@ -67,16 +69,19 @@ class Wiring:
                 self._wake_owner(pod)
 
     def _child(self, change: Change[T]) -> None:
-        self._wake_owner(change.object)
+        self._wake_owner(change.object, concerns_cluster=concerns_cluster(change.old, change.new))
 
-    def _wake_owner(self, child: ApiObject) -> None:
+    def _wake_owner(self, child: ApiObject, *, concerns_cluster: bool = True) -> None:
         meta = child.metadata
         owner = controller_of(meta)
         if owner is None or (self._namespaces and meta.namespace not in self._namespaces):
             return
         if _is(owner.api_version, owner.kind, RAYJOBS):
             _wake(self._ray_jobs, meta.namespace, owner.name)
-        elif _is(owner.api_version, owner.kind, RAYCLUSTERS):
+            return
+        # What a look at a cluster has made itself, it has taken into account.
+        by_itself = LOOKING_AT.get() == (RAYCLUSTERS.kind, f"{meta.namespace}/{owner.name}")
+        if concerns_cluster and not by_itself and _is(owner.api_version, owner.kind, RAYCLUSTERS):
             _wake(self._ray_clusters, meta.namespace, owner.name)
 
     def _pod(self, change: Change[Pod]) -> None:

@@ -8,6 +8,7 @@ that it got, and tries again when it is its turn (`quota_turns`). What a gang th
 from __future__ import annotations
 
 import asyncio
+import re
 from collections import Counter
 from collections.abc import Iterable
 
@@ -24,7 +25,7 @@ from muster.ray.gang import gang_of
 from muster.ray.gang_membership import GangMembership
 from muster.ray.pod_health import is_terminating
 
-_EXCEEDED = "exceeded quota"
+_EXCEEDED = re.compile("(forbidden: )?exceeded quota")
 
 
 async def pods_within_quota(
@@ -77,9 +78,10 @@ async def _delete(context: Context, pod: Pod) -> ApiError | None:
 def _quota_in(outcome: PodsOutcome) -> str | None:
     """The quota's own words, if it was a quota that refused a pod; without the name of the pod, another at each try."""
     error = outcome.error
-    if not isinstance(error, Forbidden) or _EXCEEDED not in error.message:
+    if not isinstance(error, Forbidden):
         return None
-    return error.message[error.message.index(_EXCEEDED) :]
+    found = _EXCEEDED.search(error.message)
+    return None if found is None else error.message[found.start() :]
 
 
 def _has_run(pods: Iterable[Pod]) -> bool:
