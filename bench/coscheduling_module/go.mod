@@ -3,8 +3,8 @@ module muster.dev/coscheduling
 go 1.24.0
 
 require (
-	k8s.io/component-base v0.34.7
-	k8s.io/kubernetes v1.34.7
+	k8s.io/component-base v0.34.0
+	k8s.io/kubernetes v1.34.0
 	sigs.k8s.io/scheduler-plugins v0.34.7
 )
 
@@ -22,7 +22,7 @@ require (
 	github.com/davecgh/go-spew v1.1.2-0.20180830191138-d8f796af33cc // indirect
 	github.com/distribution/reference v0.6.0 // indirect
 	github.com/emicklei/go-restful/v3 v3.12.2 // indirect
-	github.com/evanphx/json-patch/v5 v5.9.11 // indirect
+	github.com/evanphx/json-patch/v5 v5.9.0 // indirect
 	github.com/felixge/httpsnoop v1.0.4 // indirect
 	github.com/fsnotify/fsnotify v1.9.0 // indirect
 	github.com/fxamacker/cbor/v2 v2.9.0 // indirect
@@ -53,63 +53,63 @@ require (
 	github.com/patrickmn/go-cache v2.1.0+incompatible // indirect
 	github.com/pkg/errors v0.9.1 // indirect
 	github.com/pmezard/go-difflib v1.0.1-0.20181226105442-5d4384ee4fb2 // indirect
-	github.com/prometheus/client_golang v1.22.0 // indirect
-	github.com/prometheus/client_model v0.6.1 // indirect
-	github.com/prometheus/common v0.62.0 // indirect
-	github.com/prometheus/procfs v0.15.1 // indirect
+	github.com/prometheus/client_golang v1.23.0 // indirect
+	github.com/prometheus/client_model v0.6.2 // indirect
+	github.com/prometheus/common v0.65.0 // indirect
+	github.com/prometheus/procfs v0.16.1 // indirect
 	github.com/spf13/cobra v1.9.1 // indirect
 	github.com/spf13/pflag v1.0.6 // indirect
 	github.com/stoewer/go-strcase v1.3.0 // indirect
 	github.com/x448/float16 v0.8.4 // indirect
 	go.etcd.io/etcd/api/v3 v3.6.5 // indirect
 	go.etcd.io/etcd/client/pkg/v3 v3.6.5 // indirect
-	go.etcd.io/etcd/client/v3 v3.6.4 // indirect
-	go.opentelemetry.io/auto/sdk v1.2.1 // indirect
+	go.etcd.io/etcd/client/v3 v3.6.5 // indirect
+	go.opentelemetry.io/auto/sdk v1.1.0 // indirect
 	go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc v0.60.0 // indirect
-	go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp v0.58.0 // indirect
-	go.opentelemetry.io/otel v1.41.0 // indirect
+	go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp v0.61.0 // indirect
+	go.opentelemetry.io/otel v1.37.0 // indirect
 	go.opentelemetry.io/otel/exporters/otlp/otlptrace v1.34.0 // indirect
 	go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc v1.34.0 // indirect
-	go.opentelemetry.io/otel/metric v1.41.0 // indirect
-	go.opentelemetry.io/otel/sdk v1.34.0 // indirect
-	go.opentelemetry.io/otel/trace v1.41.0 // indirect
+	go.opentelemetry.io/otel/metric v1.37.0 // indirect
+	go.opentelemetry.io/otel/sdk v1.37.0 // indirect
+	go.opentelemetry.io/otel/trace v1.37.0 // indirect
 	go.opentelemetry.io/proto/otlp v1.5.0 // indirect
 	go.uber.org/multierr v1.11.0 // indirect
 	go.uber.org/zap v1.27.0 // indirect
 	go.yaml.in/yaml/v2 v2.4.2 // indirect
 	go.yaml.in/yaml/v3 v3.0.4 // indirect
-	golang.org/x/crypto v0.36.0 // indirect
-	golang.org/x/exp v0.0.0-20250103183323-7d7fa50e5329 // indirect
-	golang.org/x/net v0.38.0 // indirect
-	golang.org/x/oauth2 v0.27.0 // indirect
-	golang.org/x/sync v0.12.0 // indirect
-	golang.org/x/sys v0.31.0 // indirect
-	golang.org/x/term v0.30.0 // indirect
-	golang.org/x/text v0.23.0 // indirect
-	golang.org/x/time v0.9.0 // indirect
-	google.golang.org/genproto/googleapis/api v0.0.0-20250303144028-a0af3efb3deb // indirect
-	google.golang.org/genproto/googleapis/rpc v0.0.0-20250303144028-a0af3efb3deb // indirect
-	google.golang.org/grpc v1.72.1 // indirect
-	google.golang.org/protobuf v1.36.5 // indirect
+	golang.org/x/crypto v0.41.0 // indirect
+	golang.org/x/exp v0.0.0-20250408133849-7e4ce0ab07d0 // indirect
+	golang.org/x/net v0.43.0 // indirect
+	golang.org/x/oauth2 v0.30.0 // indirect
+	golang.org/x/sync v0.16.0 // indirect
+	golang.org/x/sys v0.36.0 // indirect
+	golang.org/x/term v0.34.0 // indirect
+	golang.org/x/text v0.28.0 // indirect
+	golang.org/x/time v0.12.0 // indirect
+	google.golang.org/genproto/googleapis/api v0.0.0-20250707201910-8d1bb00bc6a7 // indirect
+	google.golang.org/genproto/googleapis/rpc v0.0.0-20250818200422-3122310a409c // indirect
+	google.golang.org/grpc v1.75.0 // indirect
+	google.golang.org/protobuf v1.36.8 // indirect
 	gopkg.in/evanphx/json-patch.v4 v4.12.0 // indirect
 	gopkg.in/inf.v0 v0.9.1 // indirect
 	gopkg.in/natefinch/lumberjack.v2 v2.2.1 // indirect
 	gopkg.in/yaml.v3 v3.0.1 // indirect
-	k8s.io/api v0.34.7 // indirect
-	k8s.io/apiextensions-apiserver v0.34.7 // indirect
-	k8s.io/apimachinery v0.34.7 // indirect
-	k8s.io/apiserver v0.34.7 // indirect
-	k8s.io/client-go v0.34.7 // indirect
-	k8s.io/cloud-provider v0.34.7 // indirect
-	k8s.io/component-helpers v0.34.7 // indirect
-	k8s.io/controller-manager v0.34.7 // indirect
-	k8s.io/csi-translation-lib v0.32.5 // indirect
-	k8s.io/dynamic-resource-allocation v0.32.5 // indirect
+	k8s.io/api v0.34.0 // indirect
+	k8s.io/apiextensions-apiserver v0.30.1 // indirect
+	k8s.io/apimachinery v0.34.0 // indirect
+	k8s.io/apiserver v0.34.0 // indirect
+	k8s.io/client-go v0.34.0 // indirect
+	k8s.io/cloud-provider v0.34.0 // indirect
+	k8s.io/component-helpers v0.34.0 // indirect
+	k8s.io/controller-manager v0.34.0 // indirect
+	k8s.io/csi-translation-lib v0.0.0 // indirect
+	k8s.io/dynamic-resource-allocation v0.0.0 // indirect
 	k8s.io/klog/v2 v2.130.1 // indirect
-	k8s.io/kms v0.34.7 // indirect
+	k8s.io/kms v0.34.0 // indirect
 	k8s.io/kube-openapi v0.0.0-20250710124328-f3f2b991d03b // indirect
-	k8s.io/kube-scheduler v0.34.7 // indirect
-	k8s.io/kubelet v0.34.7 // indirect
+	k8s.io/kube-scheduler v0.0.0 // indirect
+	k8s.io/kubelet v0.34.0 // indirect
 	k8s.io/utils v0.0.0-20250604170112-4c0f3b243397 // indirect
 	sigs.k8s.io/apiserver-network-proxy/konnectivity-client v0.31.2 // indirect
 	sigs.k8s.io/controller-runtime v0.22.3 // indirect
@@ -118,8 +118,6 @@ require (
 	sigs.k8s.io/structured-merge-diff/v6 v6.3.0 // indirect
 	sigs.k8s.io/yaml v1.6.0 // indirect
 )
-
-replace k8s.io/kubernetes => k8s.io/kubernetes v1.34.0
 
 replace k8s.io/api => k8s.io/api v0.34.0
 
@@ -183,9 +181,65 @@ replace k8s.io/sample-cli-plugin => k8s.io/sample-cli-plugin v0.34.0
 
 replace k8s.io/sample-controller => k8s.io/sample-controller v0.34.0
 
-replace github.com/davecgh/go-spew => github.com/davecgh/go-spew v1.1.1
+exclude github.com/evanphx/json-patch/v5 v5.9.11
 
-replace github.com/evanphx/json-patch/v5 => github.com/evanphx/json-patch/v5 v5.9.0
+exclude go.opentelemetry.io/auto/sdk v1.2.1
+
+exclude go.opentelemetry.io/otel v1.41.0
+
+exclude go.opentelemetry.io/otel/metric v1.41.0
+
+exclude go.opentelemetry.io/otel/trace v1.41.0
+
+exclude (
+	k8s.io/api v0.34.1
+	k8s.io/api v0.34.7
+)
+
+exclude (
+	k8s.io/apiextensions-apiserver v0.34.1
+	k8s.io/apiextensions-apiserver v0.34.7
+)
+
+exclude (
+	k8s.io/apimachinery v0.34.1
+	k8s.io/apimachinery v0.34.7
+)
+
+exclude (
+	k8s.io/apiserver v0.34.1
+	k8s.io/apiserver v0.34.7
+)
+
+exclude (
+	k8s.io/client-go v0.34.1
+	k8s.io/client-go v0.34.7
+)
+
+exclude k8s.io/cloud-provider v0.34.7
+
+exclude (
+	k8s.io/component-base v0.34.1
+	k8s.io/component-base v0.34.7
+)
+
+exclude k8s.io/component-helpers v0.34.7
+
+exclude k8s.io/controller-manager v0.34.7
+
+exclude k8s.io/csi-translation-lib v0.32.5
+
+exclude k8s.io/dynamic-resource-allocation v0.32.5
+
+exclude k8s.io/kms v0.34.7
+
+exclude k8s.io/kube-scheduler v0.34.7
+
+exclude k8s.io/kubelet v0.34.7
+
+exclude k8s.io/kubernetes v1.34.7
+
+replace github.com/davecgh/go-spew => github.com/davecgh/go-spew v1.1.1
 
 replace github.com/go-logr/logr => github.com/go-logr/logr v1.4.2
 
@@ -193,18 +247,46 @@ replace github.com/go-openapi/jsonreference => github.com/go-openapi/jsonreferen
 
 replace github.com/pmezard/go-difflib => github.com/pmezard/go-difflib v1.0.0
 
-replace go.etcd.io/etcd/api/v3 => go.etcd.io/etcd/api/v3 v3.6.5
+replace github.com/prometheus/client_golang => github.com/prometheus/client_golang v1.22.0
 
-replace go.etcd.io/etcd/client/pkg/v3 => go.etcd.io/etcd/client/pkg/v3 v3.6.5
+replace github.com/prometheus/client_model => github.com/prometheus/client_model v0.6.1
 
-replace go.etcd.io/etcd/client/v3 => go.etcd.io/etcd/client/v3 v3.6.5
+replace github.com/prometheus/common => github.com/prometheus/common v0.62.0
 
-replace go.opentelemetry.io/auto/sdk => go.opentelemetry.io/auto/sdk v1.1.0
+replace github.com/prometheus/procfs => github.com/prometheus/procfs v0.15.1
+
+replace go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp => go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp v0.58.0
 
 replace go.opentelemetry.io/otel => go.opentelemetry.io/otel v1.35.0
 
 replace go.opentelemetry.io/otel/metric => go.opentelemetry.io/otel/metric v1.35.0
 
+replace go.opentelemetry.io/otel/sdk => go.opentelemetry.io/otel/sdk v1.34.0
+
 replace go.opentelemetry.io/otel/trace => go.opentelemetry.io/otel/trace v1.35.0
 
+replace golang.org/x/crypto => golang.org/x/crypto v0.36.0
+
 replace golang.org/x/exp => golang.org/x/exp v0.0.0-20240719175910-8a7402abbf56
+
+replace golang.org/x/net => golang.org/x/net v0.38.0
+
+replace golang.org/x/oauth2 => golang.org/x/oauth2 v0.27.0
+
+replace golang.org/x/sync => golang.org/x/sync v0.12.0
+
+replace golang.org/x/sys => golang.org/x/sys v0.31.0
+
+replace golang.org/x/term => golang.org/x/term v0.30.0
+
+replace golang.org/x/text => golang.org/x/text v0.23.0
+
+replace golang.org/x/time => golang.org/x/time v0.9.0
+
+replace google.golang.org/genproto/googleapis/api => google.golang.org/genproto/googleapis/api v0.0.0-20250303144028-a0af3efb3deb
+
+replace google.golang.org/genproto/googleapis/rpc => google.golang.org/genproto/googleapis/rpc v0.0.0-20250303144028-a0af3efb3deb
+
+replace google.golang.org/grpc => google.golang.org/grpc v1.72.1
+
+replace google.golang.org/protobuf => google.golang.org/protobuf v1.36.5

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ from tests.cluster import versions
 from tests.cluster.binaries import MODULE as PROGRAMS
 from tests.cluster.cache import Cache
 from tests.cluster.lock_kuberay import shared
+from tests.cluster.lock_programs import required_versions
 from tests.cluster.prerequisites import PrerequisiteError
 
 
@@ -22,17 +22,13 @@ def test_without_go_the_remedy_is_named(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_the_module_is_locked_to_the_pinned_versions() -> None:
-    go_mod = (coscheduling.MODULE / "go.mod").read_text()
-    assert f"{coscheduling.PLUGINS_MODULE} {versions.SCHEDULER_PLUGINS}\n" in go_mod
-    assert f"replace k8s.io/kubernetes => k8s.io/kubernetes {versions.KUBERNETES}\n" in go_mod
+    selected = required_versions((coscheduling.MODULE / "go.mod").read_text())
+    assert selected[coscheduling.PLUGINS_MODULE] == versions.SCHEDULER_PLUGINS
+    assert selected["k8s.io/kubernetes"] == versions.KUBERNETES
 
 
 def test_what_it_shares_with_the_programs_is_compiled_once() -> None:
-    go_mod = (coscheduling.MODULE / "go.mod").read_text()
-    held = dict(re.findall(r"^replace (\S+) => \S+ (v\S+)$", go_mod, re.MULTILINE))
-    selected = dict(re.findall(r"^\t(\S+) (v\S+)", go_mod, re.MULTILINE))
-    differing = shared((PROGRAMS / "go.mod").read_text(), selected)
-    assert {module: held.get(module) for module in differing} == differing
+    assert shared((PROGRAMS / "go.mod").read_text(), (coscheduling.MODULE / "go.mod").read_text()) == []
 
 
 def test_it_is_the_one_scheduler_of_its_configuration() -> None:

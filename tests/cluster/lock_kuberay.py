@@ -30,6 +30,11 @@ def lock(folder: Path = MODULE) -> None:
     (folder / "go.mod").write_text(f"module {MODULE_NAME}\n")
     _go(folder, "mod", "edit", f"-go={_GO}", f"-require={KUBERAY_MODULE}@{versions.KUBERAY}")
     _go(folder, "get", "-tool", f"{KUBERAY_MODULE}@{versions.KUBERAY}")
+    hold_to_programs(folder)
+
+
+def hold_to_programs(folder: Path) -> None:
+    """Tidy the module in the folder, with all that it shares with the programs in the very versions of those."""
     _go(folder, "mod", "tidy")
     programs, go_mod = (PROGRAMS / "go.mod").read_text(), folder / "go.mod"
     settled = False
