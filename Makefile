@@ -19,7 +19,7 @@ KEEP ?=
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo supplies test check unit integration e2e compatibility bench lint types imports format image wheels cluster-up cluster-down crds lock clean
+.PHONY: help demo supplies programs test check unit integration e2e compatibility bench lint types imports format image wheels cluster-up cluster-down crds lock clean
 
 help: ## this list
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -44,7 +44,14 @@ demo: ## a local cluster, Muster in it, and a RayJob that runs as a gang
 supplies: $(BEGUN)
 	@$(BIN)/python -m tests.cluster.node supplies
 
-test: check integration e2e ## all tests
+test: ## all tests
+	@$(MAKE) --no-print-directory --jobs=2 check programs
+	@$(MAKE) --no-print-directory integration
+	@$(MAKE) --no-print-directory e2e
+
+# Compiled while all is checked that needs none of it: most of that has one processor busy only.
+programs: $(BEGUN)
+	@$(BIN)/python -m tests.cluster.build_ahead
 
 check: lint types imports unit ## all that needs no cluster
 
