@@ -39,6 +39,12 @@ class ManualClock:
         self._now = target
         await settle()
 
+    async def put_back(self, seconds: float) -> None:
+        """Be set to an earlier time. Who sleeps does so as long as before: a sleep is no appointment."""
+        await settle()
+        self._now -= seconds
+        self._sleepers = [(deadline - seconds, order, future) for deadline, order, future in self._sleepers]
+
 
 async def settle(turns: int = 20) -> None:
     """Let everything that can run without time passing run."""

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from typing import Any, cast
@@ -36,7 +36,13 @@ class Ends:
 
     def __init__(self) -> None:
         self.bound: list[str] = []
+        self.decisions: list[list[str]] = []
         self.failed: list[str] = []
+
+    def on_bound(self, bindings: Sequence[Binding]) -> None:
+        names = [binding.pod for binding in bindings]
+        self.bound += names
+        self.decisions.append(names)
 
 
 @asynccontextmanager
@@ -47,7 +53,7 @@ async def binder(api: ScriptedApi, clock: ManualClock, **options: Any) -> AsyncI
         cast(Any, Store(api)),
         clock,
         gate=GATE,
-        bound=lambda binding: ends.bound.append(binding.pod),
+        bound=ends.on_bound,
         failed=lambda binding, complaint: ends.failed.append(binding.pod),
         patience=Patience(writes=3, backoff=Backoff(1.0, 4.0), setback=Backoff(1.0, 4.0)),
         **options,
@@ -346,6 +352,43 @@ async def test_a_volume_that_can_t_be_made_keeps_the_whole_gang_unbound() -> Non
         volumes.answers["q"].set_result("")
         await settle()
         assert sorted(ends.bound) == ["p", "q"]
+
+
+# --- what is reported of a decision ---
+
+
+async def test_what_became_of_a_gang_is_told_once_all_of_it_has_an_end() -> None:
+    api, clock = ScriptedApi(pod("p"), pod("q"), pod("r")), ManualClock()
+    api.faults["bind"].append(failing(SERVER_ERROR))
+    async with binder(api, clock) as (made, ends):
+        made.post([binding("p"), binding("q"), binding("r")])
+        await settle()
+        assert (ends.decisions, made.idle) == ([], False)
+        await clock.advance(2)
+        assert [sorted(names) for names in ends.decisions] == [["p", "q", "r"]]
+        assert made.idle
+
+
+async def test_of_a_gang_that_is_bound_in_part_that_part_is_told() -> None:
+    api, clock = ScriptedApi(pod("p"), pod("q"), pod("r")), ManualClock()
+    api.faults["bind"].append(failing(Forbidden(403, "Forbidden", "")))
+    api.faults["bind"].append(failing(NotFound(404, "NotFound", ""), before=lambda: api.pods.pop("default/q")))
+    async with binder(api, clock) as (made, ends):
+        made.post([binding("p"), binding("q"), binding("r")])
+        await clock.advance(10)
+        assert (ends.decisions, ends.failed) == ([["r"]], ["p"])
+        made.post([binding("p")])
+        await clock.advance(10)
+        assert ends.decisions == [["r"], ["p"]]
+
+
+async def test_of_a_gang_that_is_not_bound_at_all_nothing_is_told() -> None:
+    api, clock = ScriptedApi(pod()), ManualClock()
+    api.faults["bind"].append(failing(Forbidden(403, "Forbidden", "")))
+    async with binder(api, clock) as (made, ends):
+        made.post([binding()])
+        await clock.advance(10)
+        assert (ends.decisions, ends.failed) == ([], ["p"])
 
 
 # --- pods that the default scheduler binds ---

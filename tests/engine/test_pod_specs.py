@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from muster.engine.amounts import TranslationError
-from muster.engine.pod_specs import is_lost, task_spec
+from muster.engine.pod_specs import is_lost, task_spec, task_spec_again
 from muster.kube.objects import Pod
 from muster.scheduler.constraints import (
     PodConstraints,
@@ -231,3 +231,67 @@ def test_a_pod_says_whether_it_bears_revocable_nodes(annotations: dict[str, str]
 )
 def test_a_pod_that_the_kubelet_refused_has_not_failed_by_itself(status: dict[str, Any], lost: bool) -> None:
     assert is_lost(msgspec.convert({"metadata": {"name": "p"}, "status": status}, type=Pod)) is lost
+
+
+ASKS: dict[str, Any] = {
+    "group": "pg",
+    "labels": {"app": "x"},
+    "tolerations": [{"key": "dedicated", "operator": "Exists"}],
+    "nodeSelector": {"zone": "a"},
+}
+
+# versions of one pod, one after the other; whether what it asks for stays as it is
+VERSIONS: dict[str, tuple[dict[str, Any], dict[str, Any], bool]] = {
+    "our gate removed": ({"gates": (GATE,)}, {}, True),
+    "bound": ({}, {"node": "n"}, True),
+    "running": ({"node": "n"}, {"node": "n", "phase": "Running"}, True),
+    "going": ({"node": "n"}, {"node": "n", "deleted": True}, True),
+    "resized": ({"node": "n"}, {"node": "n", "requests": {"cpu": "2"}}, False),
+    "tolerates more": ({}, {"tolerations": [{"operator": "Exists"}]}, False),
+    "another label, which terms may copy": ({}, {"labels": {"app": "y"}}, False),
+    "bears revocable nodes now": ({}, {"annotations": {"volcano.sh/revocable-zone": "*"}}, False),
+    "made anew": ({}, {"uid": "another"}, False),
+    "pinned to a node": (
+        {"scheduler": "default-scheduler", "gates": (GATE,)},
+        {
+            "scheduler": "default-scheduler",
+            "annotations": {"muster.dev/delegated-at": "2026-01-01T00:00:00Z"},
+            "affinity": {
+                "nodeAffinity": {
+                    "requiredDuringSchedulingIgnoredDuringExecution": {
+                        "nodeSelectorTerms": [
+                            {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n"]}]}
+                        ]
+                    }
+                }
+            },
+        },
+        False,
+    ),
+    "its claim is made": (
+        {"resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "t"}]},
+        {
+            "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "t"}],
+            "status": {"resourceClaimStatuses": [{"name": "gpu", "resourceClaimName": "p-gpu"}]},
+        },
+        False,
+    ),
+}
+
+
+@pytest.mark.parametrize(("before", "after", "same"), VERSIONS.values(), ids=VERSIONS.keys())
+def test_a_pod_seen_again_is_translated_as_if_it_were_new_and_what_it_asks_for_only_where_that_has_changed(
+    before: dict[str, Any], after: dict[str, Any], same: bool
+) -> None:
+    old, new = pod(**{**ASKS, **before}), pod(**{**ASKS, **after}, version=2)
+    known = spec_of(old)
+    again = task_spec_again(new, old, known, scheduler_names=("muster", "volcano"), gate=GATE)
+    assert again == spec_of(new)
+    assert again is not None
+    assert (again.request is known.request and again.scheduling is known.scheduling) is same
+
+
+def test_a_pod_whose_requests_can_t_be_read_any_more_is_refused_also_when_it_is_seen_again() -> None:
+    old, new = pod(**ASKS), pod(**ASKS, requests={"cpu": "x"}, version=2)
+    with pytest.raises(TranslationError):
+        task_spec_again(new, old, spec_of(old), scheduler_names=("muster",), gate=GATE)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from typing import Any, cast
 
 import msgspec
@@ -11,12 +13,14 @@ import pytest
 from muster.engine.pod_specs import verdict_shown
 from muster.engine.pod_status import PodConditionWriter, pod_condition_patch
 from muster.engine.queue_status import queue_patch
+from muster.engine.settling import LONGEST_SETTLING, SETTLING
 from muster.kube.objects import Pod, Queue
+from muster.kube.pod_objects import PodStatus
 from muster.scheduler.outcome import QueueStatus
 from muster.scheduler.reasons import Code, Reason
 from muster.scheduler.resources import Resources
 from muster.scheduler.specs import PodVerdict
-from tests.engine.manual_clock import ManualClock, settle
+from tests.engine.manual_clock import ManualClock
 from tests.engine.pod_manifests import pod
 from tests.engine.scripted_api import ScriptedApi, Store
 
@@ -147,15 +151,105 @@ def test_a_pod_that_says_the_right_thing_is_not_written(shown: Pod, verdict: Pod
     assert pod_condition_patch(shown, verdict, NOW) is None
 
 
+@asynccontextmanager
+async def pod_writer(api: ScriptedApi, clock: ManualClock) -> AsyncIterator[PodConditionWriter]:
+    writer = PodConditionWriter(cast(Any, api), cast(Any, Store(api)), clock)
+    task = asyncio.create_task(writer.queue.run())
+    try:
+        yield writer
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+async def test_a_pod_that_finds_its_place_within_a_moment_is_not_called_unschedulable() -> None:
+    api, clock = ScriptedApi(pod(gates=("g",))), ManualClock()
+    async with pod_writer(api, clock) as writer:
+        writer.update({"default/p": NO_ROOM})
+        await clock.advance(SETTLING / 2)
+        writer.update({"default/p": NOTHING})
+        await clock.advance(LONGEST_SETTLING)
+        assert (api.calls, writer.queue.idle, writer._wanted) == ([], True, {})
+
+
+async def test_a_pod_that_more_nodes_would_help_says_so_within_two_seconds() -> None:
+    api, clock = ScriptedApi(pod(gates=("g",))), ManualClock()
+    async with pod_writer(api, clock) as writer:
+        for _ in range(4):
+            writer.update({"default/p": NO_ROOM})
+            await clock.advance(LONGEST_SETTLING / 4)
+        assert api.calls == ["patch"]
+
+
+async def test_for_whom_room_is_made_is_written_at_once() -> None:
+    api, clock = ScriptedApi(pod(gates=("g",))), ManualClock()
+    async with pod_writer(api, clock) as writer:
+        writer.update({"default/p": NO_ROOM})
+        writer.update({"default/p": PodVerdict("Pending", "", "", "n-1")})
+        assert await writer.written(["default/p"])
+        assert (api.calls, clock.now()) == (["patch"], ManualClock().now())
+
+
+async def test_who_waits_for_a_pod_to_be_written_does_not_wait_for_it_to_settle() -> None:
+    api, clock = ScriptedApi(pod(gates=("g",))), ManualClock()
+    async with pod_writer(api, clock) as writer:
+        writer.update({"default/p": NO_ROOM})
+        waiting = asyncio.create_task(writer.written(["default/p"]))
+        await clock.advance(0)
+        assert waiting.done()
+        assert (await waiting, api.calls) == (True, ["patch"])
+
+
+async def test_a_pod_of_which_there_is_nothing_to_say_costs_nothing() -> None:
+    api, clock = ScriptedApi(pod(gates=("g",))), ManualClock()
+    async with pod_writer(api, clock) as writer:
+        writer.update({"default/p": PodVerdict("Pending", "", "2 of 3 pods exist")})
+        assert (writer.queue.idle, writer._wanted) == (True, {})
+
+
+class SlowApi(ScriptedApi):
+    """Answers a patch of the pod's status when a test says so, and has it say what the patch wanted."""
+
+    def __init__(self, *pods: Pod) -> None:
+        super().__init__(*pods)
+        self.answers = asyncio.Event()
+
+    async def patch(self, resource: Any, namespace: str, name: str, patch: Any, **options: Any) -> Any:
+        self.calls.append(patch["status"]["conditions"][0]["reason"])
+        await self.answers.wait()
+        there = self._found(namespace, name)
+        found = msgspec.structs.replace(there.status, conditions=msgspec.convert(patch["status"], PodStatus).conditions)
+        self.pods[there.key] = msgspec.structs.replace(there, status=found)
+        return self.pods[there.key]
+
+
+async def test_what_is_no_longer_true_while_it_is_written_is_taken_back() -> None:
+    api, clock = SlowApi(pod(gates=("g",))), ManualClock()
+    async with pod_writer(api, clock) as writer:
+        writer.update({"default/p": NO_ROOM})
+        await clock.advance(SETTLING)
+        writer.update({"default/p": NOTHING})
+        api.answers.set()
+        await clock.advance(LONGEST_SETTLING)
+        assert (api.calls, writer.queue.idle) == (["Unschedulable", "SchedulingGated"], True)
+        api.answers.clear()
+        writer.update({"default/p": NO_ROOM})
+        await clock.advance(SETTLING)
+        writer.update({"default/p": NOTHING})
+        writer.update({"default/p": NO_ROOM})
+        api.answers.set()
+        await clock.advance(LONGEST_SETTLING)
+        assert (api.calls[2:], writer.queue.idle) == (["Unschedulable"], True)
+
+
 async def test_nothing_is_kept_for_a_pod_that_went_away() -> None:
     api, clock = ScriptedApi(pod()), ManualClock()
-    writer = PodConditionWriter(cast(Any, api), cast(Any, Store(api)), clock)
-    api.pods.clear()
-    task = asyncio.create_task(writer.queue.run())
-    writer.update({"default/p": NO_ROOM})
-    await settle()
-    task.cancel()
-    assert (api.calls, writer.queue.idle, writer._wanted) == (["patch"], True, {})
+    async with pod_writer(api, clock) as writer:
+        api.pods.clear()
+        writer.update({"default/p": NO_ROOM})
+        await clock.advance(LONGEST_SETTLING)
+        assert (api.calls, writer.queue.idle, writer._wanted) == (["patch"], True, {})
 
 
 async def test_a_pod_that_the_default_scheduler_is_to_bind_is_told_nothing_more() -> None:
@@ -164,9 +258,7 @@ async def test_a_pod_that_the_default_scheduler_is_to_bind_is_told_nothing_more(
     required = {"nodeSelectorTerms": [{"matchFields": [name]}]}
     affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
     api, clock = ScriptedApi(pod(scheduler="default-scheduler", annotations=note, affinity=affinity)), ManualClock()
-    writer = PodConditionWriter(cast(Any, api), cast(Any, Store(api)), clock)
-    task = asyncio.create_task(writer.queue.run())
-    writer.update({"default/p": NO_ROOM})
-    await settle()
-    task.cancel()
-    assert (api.calls, writer.queue.idle, writer._wanted) == ([], True, {})
+    async with pod_writer(api, clock) as writer:
+        writer.update({"default/p": NO_ROOM})
+        await clock.advance(LONGEST_SETTLING)
+        assert (api.calls, writer.queue.idle, writer._wanted) == ([], True, {})

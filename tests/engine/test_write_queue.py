@@ -201,3 +201,49 @@ async def test_news_that_may_wait_and_comes_during_a_write_is_written_too() -> N
         assert (writer.written, queue.idle) == (["a"], False)
         await clock.advance(10)
         assert (writer.written, queue.idle) == (["a", "a"], True)
+
+
+async def test_news_that_may_be_overtaken_waits_until_it_has_stood_for_a_while() -> None:
+    writer, clock = Writer(), ManualClock()
+    async with running(writer, clock) as queue:
+        for _ in range(3):
+            queue.put_later("a", 4, at_most=10)
+            await clock.advance(3)
+        assert writer.written == []
+        await clock.advance(1)
+        assert (writer.written, queue.idle) == (["a"], True)
+
+
+async def test_news_that_is_overtaken_again_and_again_is_written_all_the_same() -> None:
+    writer, clock = Writer(), ManualClock()
+    async with running(writer, clock) as queue:
+        for _ in range(3):
+            queue.put_later("a", 4, at_most=10)
+            await clock.advance(3)
+        queue.put_later("a", 4, at_most=10)
+        await clock.advance(1)
+        assert (writer.written, queue.idle) == (["a"], True)
+        await clock.advance(100)
+        assert writer.written == ["a"]
+
+
+async def test_news_that_may_wait_less_brings_forward_what_may_wait_longer() -> None:
+    writer, clock = Writer(), ManualClock()
+    async with running(writer, clock) as queue:
+        queue.put_later("a", 10)
+        queue.put_later("a", 2, at_most=3)
+        queue.put_later("a", 10)
+        await clock.advance(2)
+        assert (writer.written, queue.idle) == (["a"], True)
+        await clock.advance(100)
+        assert writer.written == ["a"]
+
+
+async def test_a_clock_that_is_put_back_holds_nothing_back() -> None:
+    writer, clock = Writer(), ManualClock()
+    async with running(writer, clock) as queue:
+        queue.put_later("a", 1, at_most=2)
+        await clock.put_back(3600)
+        queue.put_later("a", 1, at_most=2)
+        await clock.advance(2)
+        assert (writer.written, queue.idle) == (["a"], True)

@@ -46,7 +46,7 @@ class Bench:
             self.pods,
             SystemClock(),
             gate=GATE,
-            bound=lambda binding: self.bound.append(binding.pod),
+            bound=lambda bindings: self.bound.extend(binding.pod for binding in bindings),
             failed=lambda binding, complaint: self.failed.append(binding.pod),
             patience=Patience(writes=3, backoff=Backoff(first=0.02, limit=0.1)),
         )

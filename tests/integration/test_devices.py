@@ -65,7 +65,13 @@ async def test_a_gang_with_a_device_for_each_is_started_as_a_whole(
     await gangs.wait_phase("pg", "Running")
     await engine.idle()
     assert (await gangs.read_group("pg")).status.running == 2
-    await eventually(lambda: told_of(gangs, "pg-0", "Delegated"), "an event tells who binds it")
+
+    async def told() -> bool:
+        places = ", ".join(f"{pod} -> {node}" for pod, node in sorted((await gangs.bound()).items()))
+        told = ("Delegated", f"2 pods are for default-scheduler to bind: {places}")
+        return told in await gangs.events("PodGroup", "pg")
+
+    await eventually(told, "an event tells who binds them")
 
 
 async def test_a_gang_that_needs_more_devices_than_there_are_stays_gated_and_says_of_which_and_how_many(

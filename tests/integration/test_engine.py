@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator
+from functools import partial
 
 import pytest
 
@@ -61,11 +63,47 @@ async def test_a_gang_that_fits_is_bound_whole_and_says_so(engine: RunningEngine
     assert allocated["cpu"] == "3"
 
     async def told() -> bool:
-        return ("Scheduled", f"Successfully assigned {gangs.namespace}/pg-0 to {(await gangs.bound())['pg-0']}") in (
-            await gangs.events("Pod", "pg-0")
-        )
+        places = ", ".join(f"{pod} -> {node}" for pod, node in sorted((await gangs.bound()).items()))
+        return await gangs.events("PodGroup", "pg") == [("Scheduled", f"3 pods bound: {places}")]
 
-    await eventually(told, "an event tells where pg-0 runs")
+    await eventually(told, "one event tells where they all run")
+    assert [await gangs.events("Pod", name) for name in names] == [[], [], []]
+
+
+async def test_a_gang_that_finds_its_place_at_once_costs_a_status_and_an_event_beside_its_bindings(
+    engine: RunningEngine, gangs: Gangs, proxy: FaultProxy
+) -> None:
+    await gangs.node("n1")
+    names = await gangs.gang("pg", 3)
+    await engine.start()
+    await gangs.wait_bound(names)
+    await engine.idle()
+    await eventually(lambda: posted(proxy, "/events$") == 1, "an event tells of it")
+    assert (posted(proxy, "/pods/"), posted(proxy, f"/queues/{gangs.queue_name}/")) == (6, 1)
+    # One where the machine is fast enough: tests/engine/test_podgroup_status.py has the times.
+    assert 1 <= posted(proxy, "/podgroups/") <= 2
+
+
+def posted(proxy: FaultProxy, path: str) -> int:
+    """How many writes there were to a path that matches."""
+    return sum(request.method != "GET" and re.search(path, request.path) is not None for request in proxy.requests)
+
+
+async def test_a_pod_that_is_placed_alone_has_its_own_event(engine: RunningEngine, gangs: Gangs) -> None:
+    node = await gangs.node("n1")
+    await engine.start()
+    await gangs.gang("pg", 1)
+    await gangs.pod("loose")
+    await gangs.wait_bound(["pg-0", "loose"])
+    for name in ("pg-0", "loose"):
+        told = [("Scheduled", f"Successfully assigned {gangs.namespace}/{name} to {node}")]
+        await eventually(partial(tells, gangs, name, told), f"an event tells where {name} runs")
+    await engine.idle()
+    assert "Scheduled" not in [reason for reason, _ in await gangs.events("PodGroup", "pg")]
+
+
+async def tells(gangs: Gangs, pod: str, events: list[tuple[str, str]]) -> bool:
+    return await gangs.events("Pod", pod) == events
 
 
 async def test_a_gang_whose_pods_come_before_its_pod_group_waits_for_it(engine: RunningEngine, gangs: Gangs) -> None:

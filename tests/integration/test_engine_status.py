@@ -120,7 +120,7 @@ async def test_an_event_tells_of_each_change_once(desk: Desk, gangs: Gangs) -> N
     assert "muster.dev/reason" not in found.metadata.annotations
     await desk.recorder.flush(10)
     reasons = [reason for reason, _ in await gangs.events("PodGroup", "pg")]
-    assert reasons == ["Unschedulable", "Scheduled"]
+    assert reasons == ["Unschedulable"]
 
 
 async def test_what_is_true_a_second_time_is_told_a_second_time(desk: Desk, gangs: Gangs) -> None:
@@ -129,7 +129,7 @@ async def test_what_is_true_a_second_time_is_told_a_second_time(desk: Desk, gang
         await desk.say("pg", status)
     await desk.recorder.flush(10)
     reasons = [reason for reason, _ in await gangs.events("PodGroup", "pg")]
-    assert reasons == ["Unschedulable", "Scheduled"] * 2
+    assert reasons == ["Unschedulable"] * 2
 
 
 async def test_a_pod_group_made_anew_is_not_told_what_was_meant_for_the_old_one(

@@ -43,3 +43,12 @@ def test_among_lanes_of_one_length_a_normal_one_loses() -> None:
     lanes = EventLanes(most=3)
     warnings = [news(f"w{number}", kind="Warning", reason=f"Reason{number}") for number in range(3)]
     assert dropped(lanes, warnings[0], news("n0"), warnings[1], warnings[2]) == ["n0"]
+
+
+def test_among_lanes_of_one_length_the_one_that_has_grown_last_loses() -> None:
+    lanes = EventLanes(most=3)
+    namespaces = [news(each, namespace=each) for each in "abcde"]
+    assert dropped(lanes, *namespaces) == ["d", "e"]
+    assert taken(lanes) == ["a", "b", "c"]
+    assert dropped(lanes, *namespaces[2::-1], news("a1", namespace="a"), news("c1", namespace="c")) == ["a1", "c1"]
+    assert taken(lanes) == ["c", "b", "a"]

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -65,11 +65,20 @@ class Patience:
     setback: Backoff = field(default_factory=lambda: Backoff(first=0.1, limit=5.0))
 
 
+@dataclass(slots=True)
+class _Decision:
+    """What was posted together: how much of it is under way, and what was bound."""
+
+    open: int
+    bound: list[Binding] = field(default_factory=list)
+
+
 class Binder:
     """Carries bindings out, `concurrency` at a time, in the order given.
 
-    `bound` and `failed` are called once per binding that came to that end, on the event loop; a binding that was lost
-    to another writer calls neither.
+    `failed` is called once per binding that came to that end, and `bound` with all those of one `post` that were bound,
+    once each of that post has come to an end; both on the event loop. A binding that was lost to another writer is in
+    neither.
     """
 
     def __init__(
@@ -79,7 +88,7 @@ class Binder:
         clock: Clock,
         *,
         gate: str,
-        bound: Callable[[Binding], None],
+        bound: Callable[[Sequence[Binding]], None],
         failed: Callable[[Binding, str], None],
         concurrency: int = 50,
         patience: Patience | None = None,
@@ -121,8 +130,9 @@ class Binder:
                     group.create_task(self._start_after(group, batch, after))
 
     def _start(self, group: asyncio.TaskGroup, batch: list[Binding]) -> None:
+        decision = _Decision(len(batch))
         for binding in batch:
-            group.create_task(self._carry_out(binding))
+            group.create_task(self._carry_out(binding, decision))
 
     async def _start_after(
         self, group: asyncio.TaskGroup, batch: list[Binding], after: Callable[[], Awaitable[bool]] | None
@@ -166,14 +176,15 @@ class Binder:
             logger.warning("%s/%s was not bound to %s: %s", binding.namespace, binding.pod, binding.node, complaint)
         return complaint
 
-    async def _carry_out(self, binding: Binding) -> None:
+    async def _carry_out(self, binding: Binding, decision: _Decision) -> None:
         if not binding.volumes:
             await self._setbacks.rest(binding.task_uid)
         landing, complaint = await self._try_until_known(binding)
         self._open -= 1
+        decision.open -= 1
         if landing is Landing.BOUND:
             self._setbacks.forget(binding.task_uid)
-            self._bound(binding)
+            decision.bound.append(binding)
         elif landing is Landing.LOST:
             self._setbacks.forget(binding.task_uid)
             logger.info("%s/%s is gone or bound elsewhere", binding.namespace, binding.pod)
@@ -181,6 +192,8 @@ class Binder:
             self._setbacks.remember(binding.task_uid)
             logger.warning("%s/%s was not bound to %s: %s", binding.namespace, binding.pod, binding.node, complaint)
             self._failed(binding, complaint)
+        if not decision.open and decision.bound:
+            self._bound(decision.bound)
 
     async def _try_until_known(self, binding: Binding) -> tuple[Landing, str]:
         """Try until bound, lost, or shown unbound after the last try; the second value says what went wrong."""

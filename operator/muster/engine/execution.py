@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from functools import partial
 
 from muster.engine.binder import Binder
+from muster.engine.binding_news import BindingNews
 from muster.engine.clock import Clock
 from muster.engine.configuration_source import ConfigurationSource
-from muster.engine.delegation import DEFAULT_SCHEDULER
 from muster.engine.evictor import Evictor
 from muster.engine.extender_client import HttpExtenderClient
 from muster.engine.loop import SchedulingLoop
@@ -89,7 +89,7 @@ class Execution:
             informers.pods,
             clock,
             gate=settings.gate,
-            bound=self._on_bound,
+            bound=BindingNews(recorder, self._pod_group_of).tell,
             failed=self._on_bind_failed,
             concurrency=settings.concurrency,
         )
@@ -177,19 +177,6 @@ class Execution:
     def _on_usage(self, node: str, usage: NodeUsage) -> None:
         self.cache.set_node_usage(node, usage)
         self.loop.wake()
-
-    def _on_bound(self, binding: Binding) -> None:
-        if binding.delegate:
-            self._tell_of_delegation(binding)
-            return
-        about = ObjectReference("v1", "Pod", binding.namespace, binding.pod, binding.task_uid)
-        message = f"Successfully assigned {binding.namespace}/{binding.pod} to {binding.node}"
-        self._recorder.event(about, "Normal", "Scheduled", message, "Binding")
-
-    def _tell_of_delegation(self, binding: Binding) -> None:
-        about = ObjectReference("v1", "Pod", binding.namespace, binding.pod, binding.task_uid)
-        message = f"Its gang has a place: {DEFAULT_SCHEDULER} is to bind it to {binding.node}"
-        self._recorder.event(about, "Normal", "Delegated", message, "Binding")
 
     def _on_bind_failed(self, binding: Binding, complaint: str) -> None:
         about = ObjectReference("v1", "Pod", binding.namespace, binding.pod, binding.task_uid)

@@ -7,15 +7,16 @@ on. A PodGroup stays in with its problem, so that its gang can say why it waits.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
-from typing import Any
+from operator import attrgetter
+from typing import Any, Final
 
 from muster.engine.amounts import TranslationError
 from muster.engine.budget_specs import disruption_budget_spec
 from muster.engine.device_mirror import DeviceInformers, DeviceMirror
 from muster.engine.node_specs import node_spec, unreadable_node_spec
-from muster.engine.pod_specs import task_spec
+from muster.engine.pod_specs import task_spec, task_spec_again
 from muster.engine.podgroup_specs import malformed_pod_group_spec, pod_group_spec
 from muster.engine.queue_specs import priority_class_spec, queue_spec
 from muster.engine.quota_specs import resource_quota_spec
@@ -95,6 +96,7 @@ class Mirror:
         self._recorder = recorder
         listener = Listener(wake, self._complain, doubt)
         self._task_spec = partial(task_spec, scheduler_names=frozenset(scheduler_names), gate=gate)
+        self._task_spec_again = partial(task_spec_again, scheduler_names=frozenset(scheduler_names), gate=gate)
         self._pods: Reflection[Pod, TaskSpec] = Reflection(
             PODS,
             listener,
@@ -102,6 +104,7 @@ class Mirror:
             cache.set_task,
             cache.remove_task,
             identify=lambda pod: pod.metadata.uid,
+            again=self._translate_pod_again,
         )
         self._nodes: Reflection[Node, NodeSpec] = Reflection(
             NODES, listener, self._translate_node, cache.set_node, cache.remove_node
@@ -193,7 +196,13 @@ class Mirror:
             return unreadable_node_spec(node.metadata.name)
 
     def _translate_pod(self, pod: Pod) -> TaskSpec | None:
-        spec = self._task_spec(pod)
+        return self._with_devices(self._task_spec(pod))
+
+    def _translate_pod_again(self, pod: Pod, before: Pod, known: TaskSpec) -> TaskSpec | None:
+        return self._with_devices(self._task_spec_again(pod, before, known))
+
+    def _with_devices(self, spec: TaskSpec | None) -> TaskSpec | None:
+        """The same; what devices there are is read from the first pod of ours on that claims some."""
         if spec is not None and spec.ours and spec.scheduling.devices is not None:
             self.devices.want()
         return spec
@@ -222,17 +231,12 @@ def queue_matters(old: QueueSpec, new: QueueSpec) -> bool:
     return replace(old, allocated=new.allocated) != new
 
 
+_OURS: Final = frozenset(
+    {"conditions", "running", "succeeded", "failed", "companion_nodes", "broken_since", "minimum_met", "wait"}
+)
+_others: Final = attrgetter(*(each.name for each in fields(PodGroupSpec) if each.name not in _OURS))
+
+
 def pod_group_matters(old: PodGroupSpec, new: PodGroupSpec) -> bool:
     """Whether more has changed than what we ourselves write; the phase counts, for others write it too."""
-    ours = replace(
-        new,
-        conditions=old.conditions,
-        running=old.running,
-        succeeded=old.succeeded,
-        failed=old.failed,
-        companion_nodes=old.companion_nodes,
-        broken_since=old.broken_since,
-        minimum_met=old.minimum_met,
-        wait=old.wait,
-    )
-    return ours != old
+    return bool(_others(old) != _others(new))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+import msgspec
+
 from muster.engine import wire_keys
 from muster.engine.amounts import resources
 from muster.engine.delegation import delegation_of, unpinned
@@ -13,8 +15,9 @@ from muster.engine.pod_constraints import device_use, pod_constraints
 from muster.engine.pod_requests import pod_requests
 from muster.engine.times import unix_seconds
 from muster.kube.objects import Pod
+from muster.scheduler.constraints import PodConstraints
 from muster.scheduler.plugins.arguments import duration
-from muster.scheduler.specs import PodVerdict, TaskSpec, TaskStatus
+from muster.scheduler.specs import Delegation, PodVerdict, TaskSpec, TaskStatus
 
 TRUE = frozenset({"1", "t", "T", "true", "TRUE", "True"})
 """The words that Go's strconv.ParseBool takes for true."""
@@ -33,12 +36,40 @@ def task_spec(pod: Pod, *, scheduler_names: Collection[str], gate: str) -> TaskS
     Ours are those that name us, and those that we decide about for the default scheduler to bind. Of others' pods only
     those matter that take room on a node. Raises TranslationError.
     """
+    return _task_spec(pod, None, scheduler_names, gate)
+
+
+def task_spec_again(
+    pod: Pod, before: Pod, known: TaskSpec, *, scheduler_names: Collection[str], gate: str
+) -> TaskSpec | None:
+    """Translate a pod of which `known` is what came of it as it was `before`.
+
+    The same as `task_spec`, in a quarter of the time where it asks for the same: on its way from its gate to its end a
+    pod is seen five times and more, and what it asks for is most of what there is to translate.
+    """
+    return _task_spec(pod, known if _asks_for_the_same(pod, before) else None, scheduler_names, gate)
+
+
+def _asks_for_the_same(pod: Pod, before: Pod) -> bool:
+    """Whether requests and constraints come out as before: nothing that they are made of has changed."""
+    meta, old = pod.metadata, before.metadata
+    if (meta.uid, meta.labels, meta.annotations) != (old.uid, old.labels, old.annotations):
+        return False
+    spec = pod.spec
+    if spec.resource_claims or wire_keys.DELEGATED_AT in meta.annotations:
+        return False  # their status and the pin count too
+    placed = msgspec.structs.replace(before.spec, scheduling_gates=spec.scheduling_gates, node_name=spec.node_name)
+    return placed == spec
+
+
+def _task_spec(pod: Pod, known: TaskSpec | None, scheduler_names: Collection[str], gate: str) -> TaskSpec | None:
+    """Translate a pod; `known` asks for the same."""
     delegation = None if pod.spec.scheduler_name in scheduler_names else delegation_of(pod, gate)
     ours = delegation is not None or pod.spec.scheduler_name in scheduler_names
     status = task_status(pod)
     if not ours and (pod.spec.node_name is None or status in (TaskStatus.SUCCEEDED, TaskStatus.FAILED)):
         return None
-    request = resources(pod_requests(pod.spec))
+    request = resources(pod_requests(pod.spec)) if known is None else known.request
     namespace = pod.metadata.namespace or ""
     group = pod.metadata.annotations.get(wire_keys.GROUP_NAME) if ours else None
     return TaskSpec(
@@ -53,14 +84,7 @@ def task_spec(pod: Pod, *, scheduler_names: Collection[str], gate: str) -> TaskS
         creation=unix_seconds(pod.metadata.creation_timestamp),
         status=status,
         node=pod.spec.node_name,
-        scheduling=pod_constraints(
-            unpinned(pod.spec, delegation.node) if delegation is not None and delegation.node else pod.spec,
-            name=pod.metadata.name,
-            namespace=namespace,
-            labels=pod.metadata.labels,
-            revocable=is_revocable(pod),
-            devices=device_use(pod, delegated=delegation is not None or not ours),
-        ),
+        scheduling=_constraints(pod, delegation, ours=ours) if known is None else known.scheduling,
         labels=pod.metadata.labels,
         gated=held_by_others(pod, gate),
         preemptable=is_preemptable(pod),
@@ -74,6 +98,17 @@ def task_spec(pod: Pod, *, scheduler_names: Collection[str], gate: str) -> TaskS
         started=stated_time(pod.status.start_time),
         lost=is_lost(pod),
         delegation=delegation,
+    )
+
+
+def _constraints(pod: Pod, delegation: Delegation | None, *, ours: bool) -> PodConstraints:
+    return pod_constraints(
+        unpinned(pod.spec, delegation.node) if delegation is not None and delegation.node else pod.spec,
+        name=pod.metadata.name,
+        namespace=pod.metadata.namespace or "",
+        labels=pod.metadata.labels,
+        revocable=is_revocable(pod),
+        devices=device_use(pod, delegated=delegation is not None or not ours),
     )
 
 

@@ -1,8 +1,9 @@
 """Says `Unschedulable` on pods, and on which node room is made for them, and takes it back.
 
 Cluster autoscalers buy nodes for pods with the condition PodScheduled=False of exactly this reason, so it stands only
-on members that more nodes would help, and goes when that is no longer so. A write carries the version that was looked
-at: a binding that comes between makes it void.
+on members that more nodes would help, and goes when that is no longer so; a wait that is over within a moment is not
+told. The node is written at once: before it is, nobody is evicted for the pod. A write carries the version that was
+looked at: a binding that comes between makes it void.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any, Final
 from muster.engine.clock import Clock
 from muster.engine.delegation import pinned_node
 from muster.engine.pod_specs import verdict_shown
+from muster.engine.settling import LONGEST_SETTLING, SETTLING
 from muster.engine.times import rfc3339
 from muster.engine.write_queue import WriteQueue
 from muster.kube.client import ApiClient, PatchKind
@@ -26,6 +28,7 @@ from muster.scheduler.specs import PodVerdict
 WORDING_DELAY: Final = 10.0
 """Seconds that a change of the message alone may wait."""
 _UNSCHEDULABLE: Final = "Unschedulable"
+_SILENCE: Final = PodVerdict("Pending", "", "")
 _GATED_MESSAGE: Final = "Scheduling is blocked due to non-empty scheduling gates"
 
 
@@ -45,16 +48,23 @@ class PodConditionWriter:
             shown = self._shown(key)
             if shown is None:
                 continue
+            said = verdict_shown(shown) or _SILENCE
+            same = said.reason == verdict.reason and not self.queue.is_writing(key)
+            if same and said.nominated == verdict.nominated and said.reason != _UNSCHEDULABLE:
+                self._wanted.pop(key, None)  # only the wording differs, and that is not written
+                continue
             self._wanted[key] = (shown.metadata.uid, verdict)
-            said = verdict_shown(shown)
-            if said is not None and verdict.reason == _UNSCHEDULABLE == said.reason and _same_node(said, verdict):
+            if said.nominated != verdict.nominated:
+                self.queue.put(key)
+            elif same:
                 self.queue.put_later(key, WORDING_DELAY)
             else:
-                self.queue.put(key)
+                self.queue.put_later(key, SETTLING, at_most=LONGEST_SETTLING)
 
     async def written(self, keys: Iterable[str]) -> bool:
         """Return true once nothing is left to write for these pods, false when one of them can't be written."""
         for key in keys:
+            self.queue.put(key)
             if not await self.queue.settled(key):
                 return False
         return True
@@ -85,10 +95,6 @@ class PodConditionWriter:
             self._pods.record(await self._client.get(PODS, meta.namespace, meta.name, decode=Pod))
             raise
         self._pods.record(written)
-
-
-def _same_node(said: PodVerdict, verdict: PodVerdict) -> bool:
-    return said.nominated == verdict.nominated
 
 
 def _waits(pod: Pod, uid: str) -> bool:

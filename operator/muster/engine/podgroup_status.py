@@ -1,7 +1,10 @@
-"""Writes what the scheduler says about gangs to their PodGroups, and says it as events once per change.
+"""Writes what the scheduler says about gangs to their PodGroups, and why one waits as an event once per change.
 
-A change of phase or of the kind of reason is written at once. One that only moves numbers may wait a little, so that a
-busy cluster does not cost a write for each waiting gang and cycle.
+What is decided is written once it has stood for a moment, so that a gang on its way from its first pod to its place
+costs one write and no word of a wait that was none, and a busy cluster no write for each gang and cycle. What somebody
+waits for is written at once: the nodes held for companions, without which nothing is bound, and the admission of a gang
+whose pods others may make only then. So is what a restart could not find out: that a gang is broken, and which minimum
+it has met where that is not the one it asks for now.
 """
 
 from __future__ import annotations
@@ -13,8 +16,10 @@ import msgspec
 
 from muster.engine import wire_keys
 from muster.engine.clock import Clock
-from muster.engine.podgroup_patch import SCHEDULED, UNSCHEDULABLE, pod_group_patch, wanted_annotations
+from muster.engine.notes import stated_count
+from muster.engine.podgroup_patch import UNSCHEDULABLE, pod_group_patch, wanted_annotations
 from muster.engine.references import reference
+from muster.engine.settling import LONGEST_SETTLING, SETTLING
 from muster.engine.write_queue import WriteQueue
 from muster.kube.client import ApiClient
 from muster.kube.errors import Conflict
@@ -24,9 +29,10 @@ from muster.kube.objects import PodGroup
 from muster.kube.resource import PODGROUPS
 from muster.scheduler.outcome import PodGroupStatus
 from muster.scheduler.reasons import Reason, ReasonClass, describe
+from muster.scheduler.specs import Phase
 
-NUMBERS_DELAY: Final = 1.0
-"""Seconds that a change of mere numbers may wait."""
+_RAY: Final = "ray.io/"
+"""The API group of those that make a gang's pods without waiting for its admission."""
 
 
 class PodGroupWriter:
@@ -50,10 +56,10 @@ class PodGroupWriter:
                 self._wanted.pop(key, None)
                 continue
             self._wanted[key] = (shown.metadata.uid, status)
-            if shown.status.phase == status.phase.value and _topic(shown) == topic(status.reason):
-                self.queue.put_later(key, NUMBERS_DELAY)
-            else:
+            if _is_urgent(shown, status):
                 self.queue.put(key)
+            else:
+                self.queue.put_later(key, SETTLING, at_most=LONGEST_SETTLING)
 
     def holds_back(self, key: str) -> bool:
         """Tell whether the nodes of the gang's companions are decided but not on the server yet."""
@@ -95,17 +101,39 @@ class PodGroupWriter:
         self._pod_groups.record(written)
 
     def _announce(self, shown: PodGroup, status: PodGroupStatus) -> None:
-        """Tell of a change, before it is written: a write whose answer is lost is not told of again."""
-        about = reference(PODGROUPS, shown.metadata)
+        """Tell of a new reason, before it is written: a write whose answer is lost is not told of again."""
+        if status.reason is None or _topic(shown) == topic(status.reason):
+            return
         # The same news may be true a second time; the transitions that were shown tell the times apart.
         change = " ".join(each.transition_id or "" for each in shown.status.conditions)
-        if status.reason is not None and _topic(shown) != topic(status.reason):
-            # Pods are made one by one: that not all are there yet is how every gang begins.
-            kind: EventType = "Normal" if status.reason.reason_class is ReasonClass.INCOMPLETE else "Warning"
-            self._recorder.event(about, kind, UNSCHEDULABLE, describe(status.reason), "Scheduling", change=change)
-        scheduled = any(each.type == SCHEDULED and each.status for each in status.conditions)
-        if scheduled and not _is_scheduled(shown):
-            self._recorder.event(about, "Normal", SCHEDULED, "pod group is ready", "Scheduling", change=change)
+        # Pods are made one by one: that not all are there yet is how every gang begins.
+        kind: EventType = "Normal" if status.reason.reason_class is ReasonClass.INCOMPLETE else "Warning"
+        about, text = reference(PODGROUPS, shown.metadata), describe(status.reason)
+        self._recorder.event(about, kind, UNSCHEDULABLE, text, "Scheduling", change=change)
+
+
+def _is_urgent(shown: PodGroup, status: PodGroupStatus) -> bool:
+    """Whether somebody would miss it: who waits for the admission, or we ourselves after a restart."""
+    return _is_awaited(shown, status) or _would_be_forgotten(shown, status)
+
+
+def _is_awaited(shown: PodGroup, status: PodGroupStatus) -> bool:
+    """Whether somebody may make the gang's pods only when it reads that the gang is admitted, as Volcano's Jobs do."""
+    if status.phase is not Phase.INQUEUE or shown.status.phase == status.phase.value:
+        return False
+    if status.reason is None or status.reason.reason_class is not ReasonClass.INCOMPLETE:
+        return False
+    return any(each.controller and not each.api_version.startswith(_RAY) for each in shown.metadata.owner_references)
+
+
+def _would_be_forgotten(shown: PodGroup, status: PodGroupStatus) -> bool:
+    """Whether the gang is broken, or whole by another minimum than one would take it for that reads the PodGroup."""
+    notes = shown.metadata.annotations
+    if status.broken_since is not None and wire_keys.BROKEN_SINCE not in notes:
+        return True
+    noted = stated_count(notes.get(wire_keys.MINIMUM_MET))
+    taken_for = noted if noted is not None else max(0, shown.spec.min_member or 0)
+    return status.minimum_met is not None and status.minimum_met != taken_for
 
 
 _TOPIC_FIELDS: Final = ("code", "queue", "resource", "role")
@@ -123,7 +151,3 @@ def _topic(shown: PodGroup) -> tuple[Any, ...] | None:
     except msgspec.MsgspecError:
         document = None
     return None if document is None else tuple(document.get(name) for name in _TOPIC_FIELDS)
-
-
-def _is_scheduled(group: PodGroup) -> bool:
-    return any(each.type == SCHEDULED and each.status == "True" for each in group.status.conditions)

@@ -26,7 +26,7 @@ from muster.scheduler.resources import Resources
 
 BROKEN: Final = "Broken"
 """The condition of a queue that can't be used."""
-GATHERING: Final = 0.1
+GATHERING: Final = 1.0
 """Seconds for which changes of one queue are gathered into one write."""
 
 

@@ -47,7 +47,8 @@ class Reflection(Generic[T, S]):
 
     `translate` returns None for an object that the model has no need of, and may raise TranslationError. `identify`
     gives the key by which `remove` knows the object. `matters(old, new)` tells whether the difference could alter a
-    decision. Once `closed`, changes are passed over.
+    decision. `again(new, old, known)`, where given, translates an object of which `known` is what came of it before:
+    the same, in less time. Once `closed`, changes are passed over.
     """
 
     resource: Resource
@@ -57,19 +58,24 @@ class Reflection(Generic[T, S]):
     remove: Callable[[str], None]
     identify: Callable[[T], str] = key_of
     matters: Callable[[S, S], bool] = always
+    again: Callable[[T, T, S], S | None] | None = None
     closed: bool = False
     _told: dict[str, S] = field(default_factory=dict)
+    _seen: dict[str, T] = field(default_factory=dict)
+    """What `_told` came of, where objects are translated again."""
 
     def on_change(self, change: Change[T]) -> None:
         """Take a change that the informer saw."""
         if self.closed:
             return
         key = self.identify(change.object)
-        spec = None if change.new is None else self._translated(change.new)
-        if spec is None:
+        spec = None if change.new is None else self._translated(key, change.new)
+        if spec is None or change.new is None:
             self.forget(key)
-        else:
-            self.tell(key, spec)
+            return
+        self.tell(key, spec)
+        if self.again is not None:
+            self._seen[key] = change.new
 
     def tell(self, key: str, spec: S) -> None:
         """Tell the model of an object, unless it knows."""
@@ -84,8 +90,11 @@ class Reflection(Generic[T, S]):
         if before is None or self.matters(before, spec):
             self.listener.wake()
 
-    def _translated(self, found: T) -> S | None:
+    def _translated(self, key: str, found: T) -> S | None:
+        seen = self._seen.get(key)
         try:
+            if seen is not None and self.again is not None:
+                return self.again(found, seen, self._told[key])
             return self.translate(found)
         except TranslationError as error:
             self.listener.complain(self.resource, found, error)
@@ -96,6 +105,7 @@ class Reflection(Generic[T, S]):
 
     def forget(self, key: str) -> None:
         """Have the model forget an object, if it knows it."""
+        self._seen.pop(key, None)
         if self._told.pop(key, None) is None:
             return
         try:

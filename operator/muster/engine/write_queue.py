@@ -34,6 +34,14 @@ class _Wait:
     failures: int
 
 
+@dataclass(slots=True)
+class _Timer:
+    """A key that is put at `due`, a time on the clock that later news may move."""
+
+    due: float
+    task: asyncio.Task[None]
+
+
 class WriteQueue:
     """Runs `write(key)` for every key put, `concurrency` keys at a time.
 
@@ -60,12 +68,12 @@ class WriteQueue:
         self._failures: dict[str, int] = {}
         self._open: set[str] = set()
         self._waits: dict[str, list[_Wait]] = {}
-        self._later: dict[str, asyncio.Task[None]] = {}
+        self._later: dict[str, _Timer] = {}
 
     def put(self, key: str) -> None:
         """Have `key` written soon."""
         if (timer := self._later.pop(key, None)) is not None:
-            timer.cancel()
+            timer.task.cancel()
         self._open.add(key)
         if key in self._waiting:
             return
@@ -73,14 +81,30 @@ class WriteQueue:
         if key not in self._active:
             self._ready.put_nowait(key)
 
-    def put_later(self, key: str, seconds: float) -> None:
-        """Have `key` written after `seconds`, together with what changes until then, or with the next `put`."""
-        if key not in self._waiting and key not in self._later:
-            self._open.add(key)
-            self._later[key] = asyncio.get_running_loop().create_task(self._put_after(key, seconds))
+    def put_later(self, key: str, seconds: float, *, at_most: float | None = None) -> None:
+        """Have `key` written after `seconds`, together with what changes until then, or with the next `put`.
 
-    async def _put_after(self, key: str, seconds: float) -> None:
-        await self._clock.sleep(seconds)
+        With `at_most` it is written once nothing has been put later for `seconds`, but not later than that (seconds).
+        """
+        if key in self._waiting:
+            return
+        due, timer = self._clock.now() + seconds, self._later.get(key)
+        if timer is not None and timer.due <= due:
+            timer.due = timer.due if at_most is None else due
+            return
+        if timer is not None:
+            timer.task.cancel()
+        self._open.add(key)
+        longest = seconds if at_most is None else at_most
+        task = asyncio.get_running_loop().create_task(self._put_when_due(key, longest))
+        self._later[key] = _Timer(due, task)
+
+    async def _put_when_due(self, key: str, longest: float) -> None:
+        """Put the key when its time has come, after `longest` seconds at the latest, wherever the clock is set to."""
+        slept = 0.0
+        while (rest := min(self._later[key].due - self._clock.now(), longest - slept)) > 0:
+            await self._clock.sleep(rest)
+            slept += rest
         del self._later[key]
         self.put(key)
 
@@ -96,6 +120,10 @@ class WriteQueue:
         self._waits.setdefault(key, []).append(wait)
         return await wait.done
 
+    def is_writing(self, key: str) -> bool:
+        """Tell whether a write of `key` is under way: what it comes to is not shown yet."""
+        return key in self._active
+
     @property
     def idle(self) -> bool:
         """Tell whether nothing is being written or waits to be."""
@@ -109,7 +137,7 @@ class WriteQueue:
                     group.create_task(self._work(group))
         finally:
             for timer in self._later.values():
-                timer.cancel()
+                timer.task.cancel()
 
     async def _work(self, group: asyncio.TaskGroup) -> None:
         while True:

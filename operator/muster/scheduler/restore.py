@@ -11,8 +11,9 @@ nothing of that: members that have a node may not run yet.
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from dataclasses import fields
+from operator import attrgetter
+from typing import TYPE_CHECKING, Final
 
 from muster.scheduler.outcome import PodGroupStatus
 from muster.scheduler.specs import Phase, PodGroupSpec
@@ -54,21 +55,23 @@ def status_in(spec: PodGroupSpec) -> PodGroupStatus:
     )
 
 
+_STATUS: Final = frozenset(
+    {
+        "phase",
+        "conditions",
+        "running",
+        "succeeded",
+        "failed",
+        "companion_nodes",
+        "broken_since",
+        "minimum_met",
+        "wait",
+    }
+)
+_asked: Final = attrgetter(*(each.name for each in fields(PodGroupSpec) if each.name not in _STATUS))
+"""All of a PodGroup but its status and what we note on it; each write of ours comes back and is looked at."""
+
+
 def differs_in_status_only(spec: PodGroupSpec, old: PodGroupSpec) -> bool:
     """Whether two versions of a PodGroup ask for the same."""
-    return _without_status(spec) == _without_status(old)
-
-
-def _without_status(spec: PodGroupSpec) -> PodGroupSpec:
-    return replace(
-        spec,
-        phase=None,
-        conditions=(),
-        running=None,
-        succeeded=None,
-        failed=None,
-        companion_nodes={},
-        broken_since=None,
-        minimum_met=None,
-        wait=None,
-    )
+    return _asked(spec) == _asked(old)

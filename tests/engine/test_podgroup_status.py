@@ -1,0 +1,207 @@
+"""When a PodGroup is written: what passes within a moment is not. That it arrives is tested on the real API server."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
+from typing import Any, cast
+
+import msgspec
+import pytest
+
+from muster.engine.podgroup_status import PodGroupWriter
+from muster.engine.settling import LONGEST_SETTLING, SETTLING
+from muster.kube.events import EventRecorder
+from muster.kube.objects import PodGroup
+from muster.scheduler.outcome import PodGroupStatus
+from muster.scheduler.reasons import Code, Reason
+from muster.scheduler.specs import Condition, Phase
+from tests.engine.manual_clock import ManualClock
+
+KEY = "ns/pg"
+RAY_JOB = {"apiVersion": "ray.io/v1", "kind": "RayJob", "name": "j", "uid": "o", "controller": True}
+VOLCANO_JOB = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "name": "j", "uid": "o", "controller": True}
+
+
+class Desk:
+    """A writer, the API server and the informer of the one PodGroup that it writes to, and what was told."""
+
+    def __init__(self, phase: str = "Pending", owner: dict[str, Any] | None = None, **notes: str) -> None:
+        annotations = {f"muster.dev/{name.replace('_', '-')}": note for name, note in notes.items()}
+        meta = {"name": "pg", "namespace": "ns", "uid": "u", "ownerReferences": [owner] if owner else []}
+        given = {"metadata": {**meta, "annotations": annotations}, "spec": {"minMember": 3}, "status": {"phase": phase}}
+        self.group = msgspec.convert(given, PodGroup)
+        self.clock = ManualClock()
+        self.phases: list[str | None] = []
+        self.told: list[str] = []
+        self.writer = PodGroupWriter(cast(Any, self), cast(Any, self), cast(EventRecorder, self), self.clock)
+
+    # what the writer uses of an informer, a client and a recorder
+
+    def get(self, _namespace: str | None, name: str) -> PodGroup | None:
+        return self.group if name == "pg" else None
+
+    def record(self, group: PodGroup) -> None:
+        self.group = group
+
+    async def patch(self, _resource: Any, _namespace: str, _name: str, patch: Mapping[str, Any], **_: Any) -> PodGroup:
+        written = msgspec.convert(merged(msgspec.to_builtins(self.group), patch), PodGroup)
+        self.phases.append(written.status.phase)
+        return written
+
+    def event(self, _about: Any, _type: str, reason: str, message: str, _action: str, **_: Any) -> None:
+        self.told.append(f"{reason}: {message}")
+
+    # what a test does
+
+    def say(self, *statuses: PodGroupStatus) -> None:
+        for status in statuses:
+            self.writer.update({KEY: status})
+
+    async def pass_time(self, seconds: float) -> None:
+        await self.clock.advance(seconds)
+
+
+def merged(there: Any, patch: Any) -> Any:
+    """A merge patch carried out (RFC 7386)."""
+    if not isinstance(patch, Mapping):
+        return patch
+    found = dict(there) if isinstance(there, Mapping) else {}
+    for key, value in patch.items():
+        if value is None:
+            found.pop(key, None)
+        else:
+            found[key] = merged(found.get(key), value)
+    return found
+
+
+@asynccontextmanager
+async def at_work(desk: Desk) -> AsyncIterator[Desk]:
+    task = asyncio.create_task(desk.writer.queue.run())
+    try:
+        yield desk
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+def status(phase: Phase, running: int = 0, reason: Reason | None = None) -> PodGroupStatus:
+    told = (Condition("Unschedulable", True, "NotEnoughResources", "it waits"),) if reason else ()
+    return PodGroupStatus(phase, told, running, 0, 0, reason=reason)
+
+
+def pods_made(count: int) -> PodGroupStatus:
+    return status(Phase.INQUEUE, reason=Reason(Code.NOT_ENOUGH_PODS, have=count, need=3))
+
+
+NO_ROOM = status(Phase.INQUEUE, reason=Reason(Code.NOT_ENOUGH_NODES, have=0, need=3))
+PLACED = status(Phase.INQUEUE)
+BOUND = status(Phase.RUNNING)
+
+
+async def test_a_gang_that_is_placed_as_soon_as_its_pods_are_made_is_written_once() -> None:
+    async with at_work(Desk()) as desk:
+        desk.say(pods_made(0), pods_made(1), pods_made(2), PLACED, BOUND)
+        for count in (1, 2, 3):
+            await desk.pass_time(SETTLING / 4)
+            desk.say(status(Phase.RUNNING, count))
+        await desk.pass_time(SETTLING)
+        assert (desk.phases, desk.group.status.running, desk.told) == (["Running"], 3, [])
+        assert desk.writer.queue.idle
+
+
+async def test_a_wait_that_lasts_is_told_within_two_seconds() -> None:
+    async with at_work(Desk()) as desk:
+        desk.say(NO_ROOM)
+        await desk.pass_time(SETTLING - 0.1)
+        assert (desk.phases, desk.told) == ([], [])
+        await desk.pass_time(0.1)
+        assert (desk.phases, len(desk.told)) == (["Inqueue"], 1)
+    assert LONGEST_SETTLING <= 2
+
+
+async def test_a_gang_whose_pods_come_slowly_says_so_in_time() -> None:
+    async with at_work(Desk()) as desk:
+        for count in range(3):
+            desk.say(pods_made(count))
+            await desk.pass_time(LONGEST_SETTLING / 3)
+        assert (desk.phases, len(desk.told)) == (["Inqueue"], 1)
+
+
+async def test_a_wait_that_others_overtake_again_and_again_is_told_in_time() -> None:
+    async with at_work(Desk()) as desk:
+        for round_trip in range(8):
+            desk.say(NO_ROOM if round_trip % 2 else pods_made(2))
+            await desk.pass_time(LONGEST_SETTLING / 8)
+        assert len(desk.phases) == 1
+
+
+async def test_a_wait_that_ends_and_begins_anew_before_it_was_told_is_told_once() -> None:
+    async with at_work(Desk()) as desk:
+        desk.say(NO_ROOM, PLACED, NO_ROOM)
+        await desk.pass_time(LONGEST_SETTLING)
+        assert (desk.phases, len(desk.told)) == (["Inqueue"], 1)
+
+
+OWNERS: dict[str, tuple[dict[str, Any] | None, list[str]]] = {
+    "one that makes its pods only when the gang is admitted, maybe": (VOLCANO_JOB, ["Inqueue"]),
+    "a RayJob, whose pods come all the same": (RAY_JOB, []),
+    "nobody": (None, []),
+    "an owner that does not manage it": ({**VOLCANO_JOB, "controller": False}, []),
+}
+
+
+@pytest.mark.parametrize(("owner", "at_once"), OWNERS.values(), ids=OWNERS.keys())
+async def test_who_may_wait_for_the_admission_hears_of_it_at_once(
+    owner: dict[str, Any] | None, at_once: list[str]
+) -> None:
+    async with at_work(Desk(owner=owner)) as desk:
+        desk.say(pods_made(0))
+        await desk.pass_time(0)
+        assert desk.phases == at_once
+        desk.say(PLACED)
+        await desk.pass_time(0)
+        assert desk.phases == at_once, "with all its pods nobody waits any more"
+
+
+async def test_what_a_binding_waits_for_is_written_at_once() -> None:
+    async with at_work(Desk()) as desk:
+        desk.say(replace(PLACED, companions={"submittergroup": "n1"}))
+        waiting = asyncio.create_task(desk.writer.written(KEY))
+        await desk.pass_time(0)
+        assert waiting.done()
+        assert (desk.phases, await waiting) == (["Inqueue"], True)
+
+
+NOW = ManualClock().now()
+KNOWN: dict[str, tuple[dict[str, str], PodGroupStatus, bool]] = {
+    "the minimum that its PodGroup asks for anyway": ({}, replace(BOUND, minimum_met=3), False),
+    "a smaller one, that minMember has left behind": ({}, replace(BOUND, minimum_met=2), True),
+    "a larger one than was noted": ({"minimum_met": "2"}, replace(BOUND, minimum_met=3), True),
+    "the one that was noted": ({"minimum_met": "2"}, replace(BOUND, minimum_met=2), False),
+    "none any more": ({"minimum_met": "3"}, BOUND, False),
+    "that it is broken": ({"minimum_met": "3"}, replace(BOUND, minimum_met=3, broken_since=NOW), True),
+    "that it is whole again": ({"broken_since": "2026-01-01T00:00:00Z"}, BOUND, False),
+}
+
+
+@pytest.mark.parametrize(("notes", "said", "at_once"), KNOWN.values(), ids=KNOWN.keys())
+async def test_what_nobody_could_know_after_a_restart_is_written_at_once(
+    notes: dict[str, str], said: PodGroupStatus, at_once: bool
+) -> None:
+    async with at_work(Desk("Pending", None, **notes)) as desk:
+        desk.say(said)
+        await desk.pass_time(0)
+        assert bool(desk.phases) is at_once
+
+
+async def test_phases_are_never_written_backwards() -> None:
+    async with at_work(Desk()) as desk:
+        steps = [pods_made(0), NO_ROOM, PLACED, BOUND, status(Phase.RUNNING, 3), status(Phase.COMPLETED)]
+        for step in steps:
+            desk.say(step)
+            await desk.pass_time(SETTLING)
+        assert desk.phases == ["Inqueue", "Inqueue", "Inqueue", "Running", "Running", "Completed"]
