@@ -51,7 +51,7 @@ class CustomResourceWatch:
     async def run(self) -> None:
         """Watch until cancelled; kopf's thread has ended when it returns."""
         loop = asyncio.get_running_loop()
-        enqueue = {resource: _across(loop, put) for resource, put in self._enqueue.items()}
+        enqueue = {resource: Handover(loop, put) for resource, put in self._enqueue.items()}
 
         async def watch(connection: Connection, stop: threading.Event) -> None:
             # By default kopf asks the system for the user's name, and a container's user may have none.
@@ -68,9 +68,30 @@ class CustomResourceWatch:
         await KopfThread("the watch on the custom resources", self._connection, watch).run()
 
 
-def _across(loop: asyncio.AbstractEventLoop, put: Enqueue) -> Enqueue:
-    def across(key: str, version: str) -> None:
-        with suppress(RuntimeError):
-            loop.call_soon_threadsafe(put, key, version)
+class Handover:
+    """Takes keys on any thread and puts them on the loop's; a loop that is closed gets no more.
 
-    return across
+    All that come before the loop has looked are handed over in one go, each once and with the last version that was
+    told: to wake a loop costs a system call, and a turn of that loop.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, put: Enqueue) -> None:
+        self._loop = loop
+        self._put = put
+        self._lock = threading.Lock()
+        self._told: dict[str, str] = {}
+
+    def __call__(self, key: str, version: str) -> None:
+        """Hand over that the object of this key has this version now."""
+        with self._lock:
+            is_first = not self._told
+            self._told[key] = version
+        if is_first:
+            with suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(self._deliver)
+
+    def _deliver(self) -> None:
+        with self._lock:
+            told, self._told = self._told, {}
+        for key, version in told.items():
+            self._put(key, version)

@@ -122,7 +122,26 @@ def quiet_settings() -> kopf.OperatorSettings:
     settings.posting.enabled = False
     settings.peering.standalone = True
     settings.watching.chunk_size = 500
+    settings.persistence.diffbase_storage = _NoBase()
+    settings.persistence.progress_storage = kopf.MultiProgressStorage([])
     return settings
+
+
+class _NoBase(kopf.DiffBaseStorage):
+    """No state to compare an object with: no handler of ours asks kopf what changed in it.
+
+    By default kopf copies each object several times over for each event to find out, and reads an annotation of the
+    object as JSON, whatever a user wrote into it.
+    """
+
+    def fetch(self, **_: Any) -> None:
+        return None
+
+    def build(self, **_: Any) -> Any:
+        return {}
+
+    def store(self, **_: Any) -> None:
+        pass
 
 
 def _worth_saying(record: logging.LogRecord) -> bool:
