@@ -11,7 +11,7 @@ from muster.api.errors import FieldProblem
 from muster.controllers.template_judge import TemplateJudge, read_refusal
 from muster.kube.errors import ApiError, Forbidden, Invalid, Unreachable
 from muster.ray.validation.templates import WrittenTemplate
-from tests.controllers.fake_clock import FakeClock
+from tests.controllers.fake_clock import FakeClock, settle
 
 
 def refusal(message: str, *causes: Any) -> Invalid:
@@ -148,6 +148,33 @@ async def test_a_thousand_that_ask_at_once_are_one_question() -> None:
     answers = await asyncio.gather(*asking[1:])
     assert {len(answer) for answer in answers} == {1}
     assert server.asked == 1
+
+
+class OddRefused(SlowServer):
+    """It refuses each second template; `most` is how many it was asked about at the same time."""
+
+    def __init__(self) -> None:
+        super().__init__(None)
+        self.under_way = self.most = 0
+
+    async def create(self, *request: Any, **__: Any) -> None:
+        self.under_way += 1
+        self.most = max(self.most, self.under_way)
+        await self.answering.wait()
+        self.under_way -= 1
+        if request[2]["template"]["spec"]["priority"] % 2:
+            raise refusal("", {"field": "template.spec.priority", "message": "odd"})
+
+
+async def test_templates_of_one_object_are_tried_out_together_but_not_all_at_once_and_told_in_order() -> None:
+    server = OddRefused()
+    judge = TemplateJudge(server, FakeClock())  # type: ignore[arg-type]
+    templates = [WrittenTemplate(f"t[{number}]", {"spec": {"priority": number}}) for number in range(100)]
+    asking = asyncio.create_task(judge.problems("default", templates))
+    await settle()
+    server.answering.set()
+    assert [problem.path for problem in await asking] == [f"t[{number}].spec.priority" for number in range(1, 100, 2)]
+    assert 1 < server.most <= 16
 
 
 async def test_a_question_without_an_answer_is_asked_again() -> None:

@@ -33,6 +33,8 @@ from muster.ray.validation.templates import WrittenTemplate
 logger = logging.getLogger(__name__)
 
 _MOST_REMEMBERED: Final = 2000
+_AT_ONCE: Final = 16
+"""Templates of one object that are tried out at the same time; the client has room for fifty requests."""
 _NO_GOOD_SECONDS: Final = 60.0
 """How long an answer other than yes is remembered."""
 _UNREADABLE: Final = " cannot be handled as a PodTemplate: "
@@ -68,11 +70,14 @@ class TemplateJudge:
 
     async def problems(self, namespace: str, templates: Iterable[WrittenTemplate]) -> list[FieldProblem]:
         """What the API server would refuse, under the templates' own paths. Raises ApiError when it gives no answer."""
-        return [
-            FieldProblem(each.place(problem.path), problem.message)
-            for each in templates
-            for problem in await self._judge(namespace, each.template)
-        ]
+        asked = list(templates)
+        found: list[FieldProblem] = []
+        for start in range(0, len(asked), _AT_ONCE):
+            some = asked[start : start + _AT_ONCE]
+            verdicts = await asyncio.gather(*(self._judge(namespace, each.template) for each in some))
+            for each, verdict in zip(some, verdicts, strict=True):
+                found += [FieldProblem(each.place(problem.path), problem.message) for problem in verdict]
+        return found
 
     async def _judge(self, namespace: str, template: Mapping[str, Any]) -> Verdict:
         encoded = msgspec.json.encode(template, order="deterministic")
