@@ -14,10 +14,11 @@ import pytest
 import yaml
 from aiohttp import web
 
-from muster.app import Component, Operator, Options, own_image, until_one_ends
+from muster.app import Component, Operator, own_image, until_one_ends
 from muster.kube.client import ApiClient
 from muster.kube.config import Connection
 from muster.kube.resource import PODS
+from tests.operator_options import operator_options
 
 BASE = Path(__file__).parents[1] / "manifests" / "base"
 BOTH = frozenset({Component.CONTROLLERS, Component.SCHEDULER})
@@ -28,6 +29,7 @@ import json, sys, msgspec
 from muster.app import DEEP_ENOUGH
 from muster.controllers.context import ObservedRayCluster
 from muster.kube.client import Page
+from tests.operator_options import operator_options
 
 sys.setrecursionlimit(DEEP_ENOUGH)
 template = '{"a":' * 9_980 + '1' + '}' * 9_980
@@ -75,20 +77,7 @@ class NotingOperator(Operator):
     """Notes that it works, and does nothing else."""
 
     def __init__(self, client: ApiClient, connection: Connection, name: str, components: frozenset[Component]) -> None:
-        options = Options(
-            components=components,
-            kubeconfig=None,
-            scheduler_names=("muster",),
-            scheduler_configuration=None,
-            submitter_image=None,
-            namespace="muster-system",
-            pod_name=name,
-            leader_election=True,
-            health_port=0,
-            gang_repair_timeout=60.0,
-            admission_timeout=300.0,
-            starvation_timeout=600.0,
-        )
+        options = operator_options(components=components, submitter_image=None, pod_name=name, leader_election=True)
         super().__init__(options, connection, client)
         self.works = asyncio.Event()
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
 from typing import Any, cast
 
 import pytest
 
+from muster.admission import judgement as judging
 from muster.admission.judgement import Judge
 from muster.api.errors import FieldProblem
 from muster.controllers.template_judge import TemplateJudge
@@ -27,6 +29,20 @@ class ObjectsToAll:
 
     async def problems(self, _: str, templates: Iterable[WrittenTemplate]) -> list[FieldProblem]:
         return [FieldProblem(each.path, "is not to its liking") for each in templates]
+
+
+class AnswersTooLate:
+    """An API server that tries out no template in time, or (`first`) only those of the first question."""
+
+    def __init__(self, first: int = 0) -> None:
+        self._left = first
+
+    async def problems(self, namespace: str, templates: Iterable[WrittenTemplate]) -> list[FieldProblem]:
+        if self._left:
+            self._left -= 1
+            return await ObjectsToAll().problems(namespace, templates)
+        never: asyncio.Future[list[FieldProblem]] = asyncio.get_running_loop().create_future()
+        return await never
 
 
 @pytest.fixture
@@ -68,3 +84,22 @@ async def test_one_fault_of_several_can_be_mended_alone() -> None:
     judgement = await judge.judge(RAYCLUSTERS, cluster(worker_group("b")), cluster(BAD))
     assert judgement.refusals == ()
     assert len(judgement.warnings) == 2
+
+
+@pytest.mark.parametrize("old", [None, cluster(worker_group("a", replicas=3))], ids=["created", "changed"])
+async def test_templates_that_take_too_long_are_left_to_the_controllers(
+    old: dict[str, Any] | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(judging, "TEMPLATES_SECONDS", 0.01)
+    judgement = await Judge(cast("TemplateJudge", AnswersTooLate())).judge(RAYCLUSTERS, cluster(worker_group("a")), old)
+    assert judgement.refusals == ()
+    (warning,) = judgement.warnings
+    assert "not all of the 2 pod templates" in warning
+
+
+async def test_a_template_that_may_have_been_refused_before_is_no_new_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(judging, "TEMPLATES_SECONDS", 0.01)
+    judge = Judge(cast("TemplateJudge", AnswersTooLate(first=1)))
+    judgement = await judge.judge(RAYCLUSTERS, cluster(worker_group("a")), cluster(worker_group("a", replicas=3)))
+    assert judgement.refusals == ()
+    assert len(judgement.warnings) == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from pathlib import Path
 
 import pytest
@@ -119,35 +120,12 @@ def test_a_namespace_that_can_not_be_is_bad_usage(asked: list[Options], name: st
 @pytest.mark.parametrize(
     ("option", "variable", "value", "field", "meant"),
     [
-        ("--login-shell", "ENABLE_LOGIN_SHELL", "true", "login_shell", True),
-        ("--no-inject-probes", "ENABLE_PROBES_INJECTION", "False", "inject_probes", False),
-        ("--no-inject-init-container", "ENABLE_INIT_CONTAINER_INJECTION", "false", "inject_init_container", False),
-        ("--fixed-head-name", "ENABLE_DETERMINISTIC_HEAD_POD_NAME", "TRUE", "fixed_head_name", True),
-        ("--head-cluster-ip", "ENABLE_RAY_HEAD_CLUSTER_IP_SERVICE", "true", "head_cluster_ip", True),
-        ("--cluster-domain=example.org", "CLUSTER_DOMAIN", "example.org", "cluster_domain", "example.org"),
-    ],
-)
-def test_the_switches_of_kuberay_that_concern_pods(
-    asked: list[Options],
-    monkeypatch: pytest.MonkeyPatch,
-    option: str,
-    variable: str,
-    value: str,
-    field: str,
-    meant: object,
-) -> None:
-    assert run() == (0, "")
-    assert run(option) == (0, "")
-    monkeypatch.setenv(variable, value)
-    assert run() == (0, "")
-    default, by_option, by_variable = (getattr(controller_options(one, "m").pods, field) for one in asked)
-    assert default != meant
-    assert by_option == by_variable == meant
-
-
-@pytest.mark.parametrize(
-    ("option", "variable", "value", "field", "meant"),
-    [
+        ("--login-shell", "ENABLE_LOGIN_SHELL", "true", "pods.login_shell", True),
+        ("--no-inject-probes", "ENABLE_PROBES_INJECTION", "False", "pods.inject_probes", False),
+        ("--no-inject-init-container", "ENABLE_INIT_CONTAINER_INJECTION", "false", "pods.inject_init_container", False),
+        ("--fixed-head-name", "ENABLE_DETERMINISTIC_HEAD_POD_NAME", "TRUE", "pods.fixed_head_name", True),
+        ("--head-cluster-ip", "ENABLE_RAY_HEAD_CLUSTER_IP_SERVICE", "true", "pods.head_cluster_ip", True),
+        ("--cluster-domain=example.org", "CLUSTER_DOMAIN", "example.org", "pods.cluster_domain", "example.org"),
         ("--random-pod-delete", "ENABLE_RANDOM_POD_DELETE", "true", "random_pod_delete", True),
         ("--status-check-timeout=7", "RAYJOB_STATUS_CHECK_TIMEOUT_SECONDS", "7", "status_check_timeout", 7.0),
         (
@@ -159,7 +137,7 @@ def test_the_switches_of_kuberay_that_concern_pods(
         ),
     ],
 )
-def test_the_other_switches_of_kuberay(
+def test_the_switches_of_kuberay(
     asked: list[Options],
     monkeypatch: pytest.MonkeyPatch,
     option: str,
@@ -172,7 +150,7 @@ def test_the_other_switches_of_kuberay(
     assert run(option) == (0, "")
     monkeypatch.setenv(variable, value)
     assert run() == (0, "")
-    default, by_option, by_variable = (getattr(controller_options(one, "m"), field) for one in asked)
+    default, by_option, by_variable = (attrgetter(field)(controller_options(one, "m")) for one in asked)
     assert default != meant
     assert by_option == by_variable == meant
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,7 +17,7 @@ from muster.controllers.workqueue import WorkQueue
 from muster.kube.access_objects import Role, RoleBinding, ServiceAccount
 from muster.kube.informer import Change, ChangeKind
 from muster.kube.objects import ApiObject, Ingress, Job, Node, Pod, PodGroup, Queue, Service
-from muster.kube.resource import PODS, QUEUES
+from muster.kube.resource import PODS, QUEUES, RAYCLUSTERS, RAYJOBS
 from tests.controllers.fake_clock import FakeClock
 
 
@@ -48,6 +49,16 @@ class Source:
             handler(Change(kind, old, new))
 
 
+class Ends:
+    """The ends of the objects of a kind."""
+
+    def __init__(self) -> None:
+        self.tell: Callable[[str], None] = lambda key: None
+
+    def tell_ends(self, tell: Callable[[str], None]) -> None:
+        self.tell = tell
+
+
 class Sources:
     """A context without an API server."""
 
@@ -58,6 +69,7 @@ class Sources:
         self.nodes = Source()
         self.service_accounts, self.roles, self.role_bindings = Source(), Source(), Source()
         self.pod_groups, self.queues, self.ray_clusters = Source(), Source(), Source()
+        self.primaries = {RAYJOBS: Ends(), RAYCLUSTERS: Ends()}
 
 
 class Wired:
@@ -257,3 +269,12 @@ def test_a_node_that_falls_silent_or_comes_back_concerns_the_clusters_that_have_
     wired.sources.nodes.changed(old, new)
     assert wired.waiting() == ({"clusters": 1} if woken else {})
     assert wired.sources.pods.asked == ([("node", "n1")] if woken else [])
+
+
+def test_an_end_that_one_watch_has_missed_leads_to_a_last_look() -> None:
+    wired = Wired("ns")
+    wired.sources.primaries[RAYJOBS].tell("ns/it")
+    wired.sources.primaries[RAYJOBS].tell("elsewhere/it")
+    assert wired.waiting() == {"jobs": 1}
+    wired.sources.primaries[RAYCLUSTERS].tell("ns/it")
+    assert wired.waiting() == {"jobs": 1, "clusters": 1}

@@ -107,6 +107,22 @@ async def test_an_object_with_an_old_fault_can_be_changed_otherwise_mended_and_d
 
 
 @pytest.mark.usefixtures("webhook")
+async def test_objects_as_large_as_can_be_stored_are_judged(api: ApiClient, namespace: str) -> None:
+    large = template()
+    large["spec"]["containers"][0]["env"] = [{"name": f"V{number}", "value": "x" * 100_000} for number in range(8)]
+    await api.create(RAYJOBS, namespace, ray_job("large", rayClusterSpec=cluster_spec(worker_group(template=large))))
+    with pytest.raises(Invalid, match=r"spec\.backoffLimit: "):
+        await api.patch(RAYJOBS, namespace, "large", {"spec": {"backoffLimit": -1}})
+
+
+@pytest.mark.usefixtures("webhook")
+async def test_a_cluster_of_very_many_groups_is_judged(api: ApiClient, namespace: str) -> None:
+    groups = [worker_group(f"g{number}", 1, template=template(cpu=f"{number + 1}m")) for number in range(2000)]
+    with pytest.raises(Invalid, match=r"spec\.workerGroupSpecs\[2000\]\.groupName: "):
+        await api.create(RAYCLUSTERS, namespace, ray_cluster("many", *groups, worker_group("g7", 1)))
+
+
+@pytest.mark.usefixtures("webhook")
 async def test_what_another_controller_manages_and_a_namespace_that_is_exempt_are_left_alone(
     api: ApiClient, namespace: str
 ) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from muster.app import Component, Operator, Options
+from muster.app import Operator
 from muster.engine.delegation import delegation_patch, pinned_node
 from muster.kube.client import ApiClient, PatchKind
 from muster.kube.config import Connection
@@ -22,6 +22,7 @@ from tests.integration.fault_proxy import FaultProxy, Hold, LoseAnswer, matching
 from tests.integration.gang_objects import GATE, Gangs, eventually
 from tests.integration.permissions import account_of_muster
 from tests.integration.running_engine import RunningEngine, engine, gangs
+from tests.operator_options import operator_options
 
 __all__ = ["engine", "gangs"]
 
@@ -329,20 +330,7 @@ HEAD: dict[str, Any] = {
 @pytest.fixture
 async def operator(connection: Connection) -> AsyncIterator[None]:
     """Run the whole operator under its own rights."""
-    options = Options(
-        components=frozenset(Component),
-        kubeconfig=None,
-        scheduler_names=("muster",),
-        scheduler_configuration=None,
-        submitter_image="muster",
-        namespace="muster-system",
-        pod_name=None,
-        leader_election=False,
-        health_port=0,
-        gang_repair_timeout=60.0,
-        admission_timeout=300.0,
-        starvation_timeout=600.0,
-    )
+    options = operator_options()
     async with ApiClient(connection, user_agent="muster") as client:
         task = asyncio.create_task(Operator(options, connection, client).run())
         yield

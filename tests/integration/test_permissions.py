@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from muster.app import Component, Operator, Options, OwnPod
+from muster.app import Operator, OwnPod
 from muster.kube.client import ApiClient
 from muster.kube.config import Connection
 from muster.kube.errors import Forbidden
@@ -12,6 +12,7 @@ from muster.kube.events import ObjectReference
 from muster.kube.resource import PODS, SECRETS
 from tests.cluster.control_plane import ControlPlane
 from tests.integration.permissions import may
+from tests.operator_options import operator_options
 
 
 async def test_a_verb_that_the_cluster_role_lacks_is_noticed(
@@ -30,20 +31,7 @@ async def test_a_verb_that_the_cluster_role_lacks_is_noticed(
 async def test_all_that_the_operator_watches_it_may_list_and_watch(
     control_plane: ControlPlane, connection: Connection
 ) -> None:
-    options = Options(
-        components=frozenset(Component),
-        kubeconfig=None,
-        scheduler_names=("muster",),
-        scheduler_configuration=None,
-        submitter_image=None,
-        namespace="muster-system",
-        pod_name=None,
-        leader_election=False,
-        health_port=0,
-        gang_repair_timeout=60.0,
-        admission_timeout=300.0,
-        starvation_timeout=600.0,
-    )
+    options = operator_options(submitter_image=None)
     async with ApiClient(connection) as client:
         operator = Operator(options, connection, client)
         operator._parts(OwnPod("muster:1", ObjectReference("v1", "Pod", "muster-system", "muster", "u")))

@@ -12,7 +12,7 @@ from muster.kube.resource import EVENTS, JOBS, PODS, RAYCLUSTERS, RAYJOBS, SECRE
 from tests.integration.observed import Observed, conditions
 from tests.integration.operators import Operator, eventually
 from tests.integration.ray_dashboard import RayDashboards
-from tests.integration.ray_manifests import cluster_spec, ray_cluster, ray_job
+from tests.integration.ray_manifests import cluster_spec, ray_cluster, ray_job, worker_group
 from tests.integration.stand_ins import StandIns
 
 pytest_plugins = ("tests.integration.controller_fixtures",)
@@ -95,6 +95,29 @@ async def test_a_cluster_waits_for_the_secret_that_its_user_names(seen: Observed
     await seen.api.patch(SECRETS, seen.namespace, "mine", {"stringData": {"auth_token": "hush"}})
     await seen.cluster_state("demo", "ready")
     assert await seen.get(SECRETS, "demo") is None
+
+
+async def test_a_cluster_whose_users_secret_is_gone_is_made_smaller_all_the_same(seen: Observed) -> None:
+    await secret(seen, "mine", "hush")
+    await create(seen, secretName="mine")
+    await seen.cluster_state("demo", "ready")
+    await seen.api.delete(SECRETS, seen.namespace, "mine")
+    smaller = {"spec": {"workerGroupSpecs": [worker_group(replicas=1)]}}
+    await seen.api.patch(RAYCLUSTERS, seen.namespace, "demo", smaller)
+
+    async def one_is_left() -> bool:
+        return len(await seen.pods("workers")) == 1
+
+    await eventually(one_is_left, "one worker is left")
+    await told(seen, 'Secret "mine" does not exist')
+    larger = {"spec": {"workerGroupSpecs": [worker_group(replicas=2)]}}
+    await seen.api.patch(RAYCLUSTERS, seen.namespace, "demo", larger)
+    await secret(seen, "mine", "hush")
+
+    async def two_again() -> bool:
+        return len(await seen.pods("workers")) == 2
+
+    await eventually(two_again, "two workers again")
 
 
 async def test_a_lost_token_is_replaced_once_no_head_runs_with_it(seen: Observed, stand_ins: StandIns) -> None:

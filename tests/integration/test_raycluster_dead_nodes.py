@@ -10,7 +10,7 @@ import pytest
 
 from muster.kube.client import ApiClient
 from muster.kube.config import Connection
-from muster.kube.resource import NODES, RAYCLUSTERS
+from muster.kube.resource import NODES, RAYCLUSTERS, SECRETS
 from tests.integration.observed import Observed
 from tests.integration.operators import Operator, eventually
 from tests.integration.ray_dashboard import RayDashboards
@@ -77,6 +77,23 @@ async def test_head_and_worker_of_a_dead_node_are_replaced_and_their_neighbour_i
     await seen.event("DeletedWorkerPod", f"its node {dead} has not answered")
     (neighbour,) = await seen.pods("here")
     assert neighbour["metadata"]["uid"] == before["here"]["metadata"]["uid"]
+
+
+async def test_what_keeps_new_pods_back_does_not_keep_those_of_a_dead_node(
+    seen: Observed, nodes: list[str], operator: Operator
+) -> None:
+    await seen.api.create(SECRETS, seen.namespace, {"metadata": {"name": "mine"}, "stringData": {"auth_token": "x"}})
+    auth = {"mode": "token", "secretName": "mine"}
+    cluster = ray_cluster("demo", worker_group(replicas=1, template=on(nodes[0])), authOptions=auth)
+    await seen.api.create(RAYCLUSTERS, seen.namespace, cluster)
+    await seen.cluster_state("demo", "ready")
+    (before,) = await seen.pods("workers")
+    await seen.api.delete(SECRETS, seen.namespace, "mine")
+    await report(seen.api, nodes[0], "Unknown")
+    await seen.event("DeletedWorkerPod", f"its node {nodes[0]} has not answered")
+    await seen.event("AuthTokenMissing", "mine")
+    await seen.api.create(SECRETS, seen.namespace, {"metadata": {"name": "mine"}, "stringData": {"auth_token": "x"}})
+    await replaced(seen, "workers", before)
 
 
 async def test_a_node_that_was_dead_before_the_operator_started_is_noticed(

@@ -13,7 +13,7 @@ import pytest
 from muster.controllers.raycluster import place
 from muster.kube.resource import PODS, RAYCLUSTERS, Resource
 from tests.integration.observed import Observed, conditions
-from tests.integration.ray_manifests import ray_cluster, worker_group
+from tests.integration.ray_manifests import ray_cluster, template, worker_group
 from tests.integration.stand_ins import StandIns
 
 pytest_plugins = ("tests.integration.controller_fixtures",)
@@ -101,3 +101,29 @@ async def test_a_suspension_does_not_wait_for_ever_for_a_dead_node(
     await seen.api.patch(RAYCLUSTERS, seen.namespace, "demo", {"spec": {"suspend": False}})
     await seen.cluster_state("demo", "ready")
     await seen.api.patch(PODS, seen.namespace, stuck, {"metadata": {"finalizers": None}})
+
+
+@pytest.mark.parametrize(
+    ("bad", "field"),
+    [
+        ({"workerGroupSpecs": [worker_group(), worker_group()]}, "workerGroupSpecs[1].groupName"),
+        ({"workerGroupSpecs": [worker_group(template=template(cpu="lots"))]}, "requests"),
+        ({"workerGroupSpecs": [worker_group(template=template(nodeNmae="n"))]}, "nodeNmae"),
+        ({"workerGroupSpecs": [worker_group(minReplicas=5, maxReplicas=2)]}, "workerGroupSpecs[0]"),
+    ],
+    ids=["two of a name", "no amount", "no such field", "minimum above maximum"],
+)
+async def test_a_cluster_whose_spec_can_not_work_is_suspended_all_the_same(
+    seen: Observed, bad: dict[str, Any], field: str
+) -> None:
+    await create(seen, ray_cluster("demo"))
+    await seen.cluster_state("demo", "ready")
+    await seen.api.patch(RAYCLUSTERS, seen.namespace, "demo", {"spec": bad})
+    assert field in await seen.event("InvalidRayClusterSpec")
+    await seen.api.patch(RAYCLUSTERS, seen.namespace, "demo", {"spec": {"suspend": True}})
+    await seen.cluster_state("demo", "suspended")
+    await seen.until(RAYCLUSTERS, "demo", lambda one: field in one["status"].get("reason", ""), "it is told")
+    assert await seen.names(PODS) == set()
+    good = {"suspend": False, "workerGroupSpecs": [worker_group()]}
+    await seen.api.patch(RAYCLUSTERS, seen.namespace, "demo", {"spec": good})
+    await seen.until(RAYCLUSTERS, "demo", lambda one: one["status"]["state"] == "ready", "it is ready again")

@@ -209,6 +209,21 @@ async def test_two_names_that_others_have_are_told_once(
     assert len(await seen.events("NameTaken")) == 2
 
 
+async def test_a_deadline_between_two_attempts_ends_the_job_and_is_no_attempt(
+    seen: Observed, operator: Operator, dashboards: RayDashboards
+) -> None:
+    status = await start(seen, submissionMode="HTTPMode", backoffLimit=1)
+    (head,) = await seen.pods("headgroup")
+    hold = {"metadata": {"finalizers": ["example.com/not-yet"]}}
+    await seen.api.patch(PODS, seen.namespace, head["metadata"]["name"], hold)
+    dashboards.run_of(status["jobId"]).end("FAILED")
+    assert (await seen.job_state("demo", "Retrying"))["failed"] == 1
+    await seen.api.patch(RAYJOBS, seen.namespace, "demo", {"spec": {"activeDeadlineSeconds": 1}})
+    ended = await seen.job_state("demo", "Failed")
+    assert (ended["reason"], ended["failed"]) == ("DeadlineExceeded", 1)
+    await seen.api.patch(PODS, seen.namespace, head["metadata"]["name"], {"metadata": {"finalizers": None}})
+
+
 async def test_the_submitter_of_each_attempt_is_told_of(
     seen: Observed, operator: Operator, dashboards: RayDashboards
 ) -> None:

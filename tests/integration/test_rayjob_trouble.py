@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
+from muster.controllers.raycluster import memory
 from muster.kube.resource import JOBS, PODS, RAYJOBS
 from tests.integration.observed import Observed
 from tests.integration.operators import eventually
 from tests.integration.ray_dashboard import RayDashboards
-from tests.integration.ray_manifests import ray_job
+from tests.integration.ray_manifests import cluster_spec, ray_job, template, worker_group
 from tests.integration.stand_ins import StandIns
 
 pytest_plugins = ("tests.integration.controller_fixtures",)
@@ -120,6 +121,31 @@ async def test_a_pull_that_may_yet_succeed_has_its_tries_before_a_job_fails_fast
     )
     await report(seen, await pod_of(seen, "workers"), "ErrImagePull", "timeout")
     assert (await seen.job_state("demo", "Failed"))["reason"] == "ImagePullBackOff"
+
+
+async def test_workers_that_are_replaced_again_and_again_fail_a_job_fast(
+    seen: Observed, stand_ins: StandIns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(memory, "_FIRST_DELAY", 0.1)
+    group = worker_group(replicas=1, template=template(restartPolicy="Never"))
+    stand_ins.holds_back = lambda pod: pod["metadata"]["labels"].get("ray.io/group") == "workers"
+    await create(seen, fail_fast=True, rayClusterSpec=cluster_spec(group))
+    crashed: set[str] = set()
+
+    async def another() -> str | None:
+        names = {pod["metadata"]["name"] for pod in await seen.pods("workers")} - crashed
+        return next(iter(names), None)
+
+    for _ in range(3):
+        name = str(await eventually(another, "another worker"))
+        crashed.add(name)
+        ended = {"terminated": {"exitCode": 1, "reason": "Error"}}
+        status = {"name": "ray", "ready": False, "restartCount": 0, "image": "", "imageID": "", "state": ended}
+        patch = {"status": {"phase": "Failed", "containerStatuses": [status]}}
+        await seen.api.patch(PODS, seen.namespace, name, patch, subresource="status")
+    failed = await seen.job_state("demo", "Failed")
+    assert failed["reason"] == "CrashLoopBackOff"
+    assert "3 pods in its place" in failed["message"]
 
 
 async def test_a_submitter_that_can_not_start_shows_and_fails_a_job_fast(seen: Observed, stand_ins: StandIns) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from muster.app import Component, Operator, Options
+from muster.app import Component, Operator
 from muster.kube.client import ApiClient
 from muster.kube.config import load_connection
 from muster.kube.errors import NotFound
@@ -30,23 +30,11 @@ from tests.integration.observed import Observed
 from tests.integration.operators import eventually
 from tests.integration.permissions import account_of_muster
 from tests.integration.ray_manifests import ray_cluster, ray_job, template, worker_group
+from tests.operator_options import operator_options
 
 REDIS = {"gcsFaultToleranceOptions": {"redisAddress": "redis:6379"}, "authOptions": {"mode": "token"}}
 ALL = (RAYCLUSTERS, PODS, SERVICES, JOBS, PODGROUPS, SECRETS)
-OPTIONS = Options(
-    components=frozenset({Component.CONTROLLERS, Component.SCHEDULER}),
-    kubeconfig=None,
-    scheduler_names=("muster",),
-    scheduler_configuration=None,
-    submitter_image="muster:test",
-    namespace="muster-system",
-    pod_name=None,
-    leader_election=False,
-    health_port=0,
-    gang_repair_timeout=60.0,
-    admission_timeout=300.0,
-    starvation_timeout=600.0,
-)
+OPTIONS = operator_options(components=frozenset({Component.CONTROLLERS, Component.SCHEDULER}))
 
 Object = dict[str, Any]
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from muster.ray.autoscaler import restarted_workers
 from muster.ray.pod_options import PodOptions
 from muster.ray.pods import head_pod, worker_pod
 from tests.ray.ray_objects import ray_cluster, template, worker_group
@@ -144,3 +145,27 @@ def test_the_second_autoscaler_replaces_pods_itself(version: str | None, policy:
     assert head_pod(cluster, "h")["spec"].get("restartPolicy") == policy
     assert worker["spec"].get("restartPolicy") == policy
     assert [one["name"] for one in worker["spec"]["containers"]] == ["ray"]
+
+
+@pytest.mark.parametrize(
+    ("version", "policy", "told"),
+    [
+        ("v1", "Always", ["workers"]),
+        ("v1", "OnFailure", ["workers"]),
+        ("v1", None, ["workers"]),
+        ("v1", "Never", []),
+        (None, "Always", []),
+    ],
+)
+def test_workers_that_the_first_autoscaler_would_lose_sight_of(
+    version: str | None, policy: str | None, told: list[str]
+) -> None:
+    options = {} if version is None else {"version": version}
+    restart = {} if policy is None else {"restartPolicy": policy}
+    group = worker_group("workers", template={"spec": {"containers": [{"name": "ray"}], **restart}})
+    cluster = ray_cluster(workers=[group], enableInTreeAutoscaling=True, autoscalerOptions=options)
+    assert restarted_workers(cluster.spec) == told
+
+
+def test_without_the_autoscaler_kubelets_may_restart_workers() -> None:
+    assert restarted_workers(ray_cluster(autoscalerOptions={"version": "v1"}).spec) == []

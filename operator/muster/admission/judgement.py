@@ -7,6 +7,7 @@ is being deleted, and one that another controller looks after, is none of our bu
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -24,6 +25,9 @@ from muster.ray.validation import validate_ray_cluster, validate_ray_job
 from muster.ray.validation.templates import WrittenTemplate, ray_cluster_templates, ray_job_templates
 
 M = TypeVar("M", RayCluster, RayJob)
+
+TEMPLATES_SECONDS: Final = 3.0
+"""How long pod templates are tried out; the API server waits for an answer for five seconds."""
 
 _INDEX: Final = re.compile(r"\[\d+\]")
 _JUDGED_METADATA: Final = ("name", "labels", "annotations")
@@ -49,20 +53,23 @@ class Judge:
 
     async def judge(self, resource: Resource, new: dict[str, Any], old: dict[str, Any] | None = None) -> Judgement:
         """Judge `new`, which replaces `old` (None: it is created)."""
+        until = asyncio.get_running_loop().time() + TEMPLATES_SECONDS
         if being_deleted(new) or managed_elsewhere(new) or (old is not None and _same(new, old)):
             return Judgement()
-        problems, unanswered = await self._problems(resource, new)
+        problems, unanswered = await self._problems(resource, new, until)
         if not problems or old is None:
             return Judgement(tuple(problems), unanswered)
         # All that was wrong before, templates beside rules: whoever mends one fault is not refused for another.
-        before, _ = await self._problems(resource, old, all_of_them=True)
+        before, unknown = await self._problems(resource, old, until, all_of_them=True)
+        if unknown:  # a template that is refused now may have been refused before
+            problems, unanswered = self._rules[resource](new)[0], unknown
         added, stays = _compared(problems, before)
         return Judgement(tuple(added), unanswered + tuple(f"{each} (it was so before this change)" for each in stays))
 
     async def _problems(
-        self, resource: Resource, raw: dict[str, Any], *, all_of_them: bool = False
+        self, resource: Resource, raw: dict[str, Any], until: float, *, all_of_them: bool = False
     ) -> tuple[list[FieldProblem], tuple[str, ...]]:
-        """What is wrong with the object, and what could not be found out.
+        """What is wrong with the object, and what could not be found out `until` then (seconds of the event loop).
 
         Where a rule is broken the templates are tried out only if `all_of_them` are asked for.
         """
@@ -70,7 +77,12 @@ class Judge:
         if problems and not all_of_them:
             return problems, ()
         try:
-            return problems + await self._templates.problems(raw["metadata"]["namespace"], templates), ()
+            async with asyncio.timeout_at(until):
+                return problems + await self._templates.problems(raw["metadata"]["namespace"], templates), ()
+        except TimeoutError:
+            return problems, (
+                f"not all of the {len(templates)} pod templates could be tried out in time; they are later",
+            )
         except ApiError as error:
             return problems, (f"the pod templates could not be tried out now; they are later: {error}",)
 

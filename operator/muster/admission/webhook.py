@@ -11,9 +11,10 @@ import threading
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import kopf
+from aiohttp import web
 
 from muster.admission.judgement import Judge, Judgement
 from muster.controllers.clock import SystemClock
@@ -25,6 +26,9 @@ from muster.kube.config import Connection
 from muster.kube.resource import RAYCLUSTERS, RAYJOBS, Resource
 
 logger = logging.getLogger(__name__)
+
+LARGEST_REVIEW: Final = 8 << 20
+"""Bytes. A review has both versions of an object, each of which may have 1.5 MiB in etcd, and more as JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +79,7 @@ def _key(raw: Mapping[str, Any]) -> str:
 
 
 class ForgetfulServer(kopf.WebhookServer):
-    """kopf's server, without its memory.
+    """kopf's server, without its memory, and for objects of any size that can be stored.
 
     kopf keeps a note of each object that is updated until it sees the object go, and here it watches none: the notes
     would pile up for ever. It keeps none of objects that are created; and what an update is, the old object says.
@@ -90,6 +94,11 @@ class ForgetfulServer(kopf.WebhookServer):
 
         async for client_config in super().__call__(cast("kopf.WebhookFn", forgetting)):
             yield client_config
+
+    @staticmethod
+    async def _serve(fn: kopf.WebhookFn, request: web.Request) -> web.Response:
+        # Of itself the server takes no more than 1 MiB.
+        return await kopf.WebhookServer._serve(fn, request.clone(client_max_size=LARGEST_REVIEW))
 
 
 async def serve(connection: Connection, endpoint: Endpoint) -> None:

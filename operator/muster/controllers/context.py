@@ -11,6 +11,7 @@ from muster.api.raycluster import RayCluster
 from muster.api.rayjob import RayJob
 from muster.controllers.children import Children
 from muster.controllers.clock import Clock, SystemClock
+from muster.controllers.crashes import CrashedPods
 from muster.controllers.dashboard import DashboardResolver
 from muster.controllers.dashboard_turns import DashboardTurns
 from muster.controllers.dead_nodes import NODE_INDEX, DeadNodes, node_of
@@ -142,6 +143,7 @@ class Context:
         self.pods = Children(client, PODS, Pod, informers.pods)
         self.services = Children(client, SERVICES, Service, informers.services)
         self.jobs = Children(client, JOBS, Job, informers.jobs)
+        self.crashed_pods = CrashedPods(self.clock)
         self.refused_pods = RefusedPods(client, self.clock, self.pods)
         self.pods.informer.add_index(RAY_CLUSTER_INDEX, _ray_cluster)
         self.pods.informer.add_index(NODE_INDEX, node_of)

@@ -23,8 +23,8 @@ CRASH_LOOP: Final = "CrashLoopBackOff"
 _PULLING: Final = frozenset({"ErrImagePull", IMAGE_PULL, "RegistryUnavailable", "ImageInspectError"})
 _AT_ONCE: Final = frozenset({"InvalidImageName", "ErrImageNeverPull"})
 _NOT_MADE: Final = frozenset({"CreateContainerConfigError", "CreateContainerError", "RunContainerError"})
-_SEEN_CRASHING: Final = 2
-_HOPELESS_CRASHES: Final = 3
+SEEN_CRASHING: Final = 2
+HOPELESS_CRASHES: Final = 3
 _PATIENCE: Final = 30.0
 """Seconds in which a kubelet has tried three times to pull an image."""
 _ROLES: Final = {labels.HEAD: "Head", labels.WORKER: "Worker"}
@@ -84,7 +84,7 @@ def _reason(status: ContainerStatus) -> str | None:
     if waits in _AT_ONCE or waits in _NOT_MADE:
         return waits
     ended = status.state.terminated or status.last_state.terminated
-    crashed = ended is not None and ended.exit_code != 0 and status.restart_count >= _SEEN_CRASHING
+    crashed = ended is not None and ended.exit_code != 0 and status.restart_count >= SEEN_CRASHING
     return CRASH_LOOP if waits == CRASH_LOOP or (crashed and not status.ready) else None
 
 
@@ -109,7 +109,7 @@ def _hopeless_from(pod: Pod, status: ContainerStatus, reason: str) -> float:
     if status.state.terminated is not None and reason != CRASH_LOOP:
         return math.inf
     if reason == CRASH_LOOP:
-        return 0.0 if status.restart_count >= _HOPELESS_CRASHES else math.inf
+        return 0.0 if status.restart_count >= HOPELESS_CRASHES else math.inf
     began = seconds_of(pod.status.start_time) or seconds_of(pod.metadata.creation_timestamp) or 0.0
     return max(began, *_ends(pod)) + _PATIENCE
 

@@ -8,7 +8,7 @@ names the version that it was decided on and is in the informer's store at once,
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final, Generic, TypeVar
 
@@ -16,7 +16,7 @@ import msgspec
 
 from muster.kube.client import ApiClient
 from muster.kube.errors import UNREADABLE, Conflict, NotFound
-from muster.kube.informer import Informer
+from muster.kube.informer import Change, Informer
 from muster.kube.objects import ApiObject
 from muster.kube.resource import Resource
 from muster.kube.store import number, version_of
@@ -53,6 +53,15 @@ class Primaries(Generic[T]):
         version = number(resource_version)
         if version > self._version_of(key):
             self._newer[key] = max(version, self._newer.get(key, 0))
+
+    def tell_ends(self, tell: Callable[[str], None]) -> None:
+        """Call `tell` with the key of each object that is gone; one that went unwatched is found by the next list."""
+
+        def changed(change: Change[T]) -> None:
+            if change.new is None:
+                tell(change.object.key)
+
+        self._informer.subscribe(changed)
 
     async def read(self, key: str) -> Raw | None:
         """The object of the key; None when there is none, which is always the API server's word. Raises ApiError."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from functools import partial
 from typing import TypeVar
 
 from muster.controllers.children import controller_of
@@ -61,6 +62,13 @@ class Wiring:
         context.pod_groups.informer.subscribe(self._pod_group)
         context.ray_clusters.informer.subscribe(self._ray_cluster)
         context.queues.informer.subscribe(self._queue)
+        for resource, queue in ((RAYJOBS, self._ray_jobs), (RAYCLUSTERS, self._ray_clusters)):
+            context.primaries[resource].tell_ends(partial(self._end, queue))
+
+    def _end(self, queue: WorkQueue, key: str) -> None:
+        """kopf's watch may have missed it; what is remembered of the object goes at a last look."""
+        if not self._namespaces or key.partition("/")[0] in self._namespaces:
+            queue.add(key)
 
     def _node(self, change: Change[Node]) -> None:
         """Whose pods are on a node that has fallen silent, or has come back."""

@@ -34,6 +34,20 @@ def is_version_2(spec: RayClusterSpec) -> bool:
     return spec.autoscaling and options is not None and options.version == "v2"
 
 
+def restarted_workers(spec: RayClusterSpec) -> list[str]:
+    """The groups whose workers their kubelets start again though the first autoscaler, by its own field, looks after
+    them: it takes a worker that has been started again for one that it does not know, and never takes it away.
+    """
+    options = spec.autoscaler_options
+    if not spec.autoscaling or options is None or options.version != "v1":
+        return []
+    return [
+        group.group_name
+        for group in spec.worker_groups
+        if (group.template.get("spec") or {}).get("restartPolicy") != "Never"
+    ]
+
+
 def never_restarted(pod_spec: dict[str, Any]) -> None:
     """Make this the spec of a pod that the second autoscaler looks after."""
     pod_spec["restartPolicy"] = "Never"

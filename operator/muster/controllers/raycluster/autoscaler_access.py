@@ -12,9 +12,9 @@ from muster.api.raycluster import RayCluster
 from muster.controllers.children import NotOurs
 from muster.controllers.context import Context
 from muster.controllers.raycluster.offspring import ensure
-from muster.kube.access_objects import PolicyRule, Subject
+from muster.kube.access_objects import PolicyRule, RoleBinding, RoleReference, Subject
 from muster.kube.objects import Pod
-from muster.ray.autoscaler import CONTAINER
+from muster.ray.autoscaler import CONTAINER, restarted_workers
 from muster.ray.autoscaler_access import role, role_binding, service_account, users_service_account
 from muster.ray.pod_health import is_head, is_terminating
 
@@ -29,10 +29,24 @@ class AccountMissing(Exception):  # noqa: N818 - a state of affairs
         )
 
 
+class RoleOfAnother(Exception):  # noqa: N818 - a state of affairs
+    """A binding of the cluster's own leads to a role that is not; that can't be changed, and to delete bindings is
+    nothing that Muster may do.
+    """
+
+    def __init__(self, binding: RoleBinding) -> None:
+        reference = binding.role_ref
+        super().__init__(
+            f"RoleBinding {binding.metadata.name} leads to {reference.kind} {reference.name}, not to the Role that the "
+            "cluster's autoscaler needs; delete it, and it is made anew"
+        )
+
+
 async def ensure_autoscaler_access(context: Context, cluster: RayCluster) -> None:
-    """Create what is missing, correct what has been changed. Raises NotOurs and AccountMissing."""
+    """Create what is missing, correct what has been changed. Raises NotOurs, AccountMissing and RoleOfAnother."""
     if not cluster.spec.autoscaling:
         return
+    _tell_of_restarts(context, cluster)
     await _ensure_account(context, cluster)
     await _ensure_role(context, cluster)
     await _ensure_binding(context, cluster)
@@ -67,6 +81,8 @@ async def _ensure_role(context: Context, cluster: RayCluster) -> None:
 async def _ensure_binding(context: Context, cluster: RayCluster) -> None:
     manifest = role_binding(cluster, _accounts_of_autoscalers(context, cluster))
     found = await ensure(context, cluster, context.role_bindings, manifest)
+    if found.role_ref != msgspec.convert(manifest["roleRef"], RoleReference):
+        raise RoleOfAnother(found)
     if found.subjects != msgspec.convert(manifest["subjects"], list[Subject]):
         await context.role_bindings.patch(found, {"subjects": manifest["subjects"]})
 
@@ -87,3 +103,13 @@ def _heads(context: Context, cluster: RayCluster) -> list[Pod]:
         )
         context.say(cluster, "Warning", "AutoscalerNotRunning", message, "Reconcile")
     return with_autoscaler
+
+
+def _tell_of_restarts(context: Context, cluster: RayCluster) -> None:
+    groups = restarted_workers(cluster.spec)
+    if groups:
+        message = (
+            f"autoscalerOptions.version v1 does not scale down workers that their kubelets have started again; set "
+            f"restartPolicy: Never in the templates of the worker groups {', '.join(groups)}"
+        )
+        context.say(cluster, "Warning", "AutoscalerRestartPolicy", message, "Validate")

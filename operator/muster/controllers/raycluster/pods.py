@@ -71,7 +71,10 @@ class PodsOutcome:
 
 
 class ClusterPods:
-    """One pass over the pods of one cluster. With `hold_news` its events are left to the caller to tell, or not."""
+    """One pass over the pods of one cluster. With `hold_news` its events are left to the caller to tell, or not.
+
+    Without `creates` pods that have to go go, and none is made.
+    """
 
     def __init__(
         self,
@@ -81,7 +84,9 @@ class ClusterPods:
         gang: GangMembership | None,
         *,
         hold_news: bool = False,
+        creates: bool = True,
     ) -> None:
+        self._creates = creates
         self._hold_news = hold_news
         self._context = context
         self._cluster = cluster
@@ -108,6 +113,11 @@ class ClusterPods:
             present[pod.metadata.labels.get(labels.GROUP)].append(pod)
         for group, label in zip(groups, known, strict=True):
             await self._workers(group, present[label])
+        return self._outcome
+
+    async def take_away_lost(self) -> PodsOutcome:
+        """Delete the pods on dead nodes, and nothing else."""
+        await self._take_away_lost()
         return self._outcome
 
     async def _take_away_lost(self) -> None:
@@ -149,8 +159,11 @@ class ClusterPods:
             await self._create_all(plan.create, partial(self._worker_pod, group), "Worker")
 
     async def _carry_out(self, plan: GroupPlan, group: str) -> None:
-        if any(deletion.broken for deletion in plan.delete):
+        broken = [deletion.pod for deletion in plan.delete if deletion.broken]
+        if broken:
             self._memory.pacing.replaced(group)
+        for pod in broken:
+            self._context.crashed_pods.note(self._cluster.metadata.uid or "", pod)
         if plan.look_again is not None:
             self._outcome.look_again.append(plan.look_again)
         await self._delete(plan.delete)
@@ -211,7 +224,7 @@ class ClusterPods:
     ) -> None:
         done, batch = 0, 1
         created: list[str] = []
-        while done < len(creations) and self._outcome.failure is None:
+        while self._creates and done < len(creations) and self._outcome.failure is None:
             manifests = [pod_of(creation) for creation in creations[done : done + batch]]
             made = await asyncio.gather(*(self._create(manifest, role) for manifest in manifests))
             created += [_key(manifest) for manifest in compress(manifests, made)]

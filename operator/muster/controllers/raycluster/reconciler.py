@@ -7,47 +7,44 @@ events, and time matters only where a plan says so.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from muster.api.errors import FieldProblem
 from muster.api.raycluster import RayCluster
-from muster.controllers.children import NotOurs
 from muster.controllers.context import Context
-from muster.controllers.gang import QUEUE_CLOSED, closed_queue, membership
+from muster.controllers.gang import membership
 from muster.controllers.per_version import PerVersion
 from muster.controllers.primaries import Raw
 from muster.controllers.primary import (
     being_deleted,
+    in_words,
+    invalid_reason,
     managed_elsewhere,
     say_invalid,
     understand,
 )
-from muster.controllers.raycluster.authentication import ensure_token
-from muster.controllers.raycluster.autoscaler_access import AccountMissing, ensure_autoscaler_access
-from muster.controllers.raycluster.gang import ensure_gang, has_own_pod_group
+from muster.controllers.raycluster.hindrance import Hindrance, api_server_fails, find_hindrance
 from muster.controllers.raycluster.ingress import ensure_ingress
 from muster.controllers.raycluster.memory import ClusterMemory
 from muster.controllers.raycluster.place import keeps_place_until, not_stuck
+from muster.controllers.raycluster.pods import ClusterPods, PodsOutcome
 from muster.controllers.raycluster.quota import pods_within_quota
 from muster.controllers.raycluster.quota_turns import QuotaTurns
 from muster.controllers.raycluster.redis_cleanup import hold_finalizer, let_go
-from muster.controllers.raycluster.services import ensure_services
-from muster.controllers.raycluster.status import report, report_refusal
+from muster.controllers.raycluster.status import report, report_refusal, wanting_nothing
 from muster.controllers.raycluster.suspend import give_everything_back, suspending_is_recorded
 from muster.controllers.raycluster.upgrade import Upgrade, upgrade
 from muster.controllers.runner import Requeue
-from muster.kube.errors import Forbidden, Invalid
+from muster.controllers.setbacks import Setbacks
+from muster.kube.errors import ApiError, Conflict
 from muster.kube.objects import Pod
-from muster.kube.resource import QUEUES, RAYCLUSTERS
+from muster.kube.resource import RAYCLUSTERS
 from muster.ray.cluster_conditions import ReplicaFailure, Suspension, suspension
-from muster.ray.gang import queue_name
 from muster.ray.pod_health import is_terminating
 from muster.ray.validation import validate_ray_cluster
 from muster.ray.validation.templates import ray_cluster_templates
-
-_NOT_OURS_SECONDS = 10.0
-"""How often to see whether a name that somebody else has got is free, or a Secret that was missing is there."""
 
 
 @dataclass(slots=True)
@@ -70,6 +67,7 @@ class RayClusterReconciler:
         self._memories: dict[str, ClusterMemory] = {}
         self._quota_turns = QuotaTurns(context.clock, context.random)
         self._judged: PerVersion[_Judged] = PerVersion()
+        self._setbacks = Setbacks(context.clock)
 
     async def reconcile(self, key: str) -> Requeue | None:
         """Look at the cluster "namespace/name"."""
@@ -79,6 +77,7 @@ class RayClusterReconciler:
             self._memories.pop(key, None)
             self._judged.forget(key)
             self._quota_turns.forget(key)
+            self._setbacks.over(key)
             return None
         # Pods and services of a cluster that is being deleted are the garbage collector's; its Redis is ours, also when
         # the cluster has been given to another controller since: nobody else drops the finalizer.
@@ -95,17 +94,23 @@ class RayClusterReconciler:
         return None if cluster is None else _Judged(cluster, validate_ray_cluster(cluster))
 
     async def _reconcile(self, key: str, raw: Raw, judged: _Judged) -> Requeue | None:
-        cluster = judged.cluster
-        problems = judged.problems or await self._refused_templates(judged)
+        cluster, problems = judged.cluster, judged.problems
+        where = suspension(cluster, self._present(cluster))
+        # Whatever is wrong with the spec, its owner may have the nodes back.
+        if not problems and where is not Suspension.SUSPENDING:
+            try:
+                problems = await self._refused_templates(judged)
+            except ApiError as error:
+                return await self._without_new_pods(key, raw, cluster, self._lasting(key, error))
         if problems:
             say_invalid(self._context, cluster, problems)
-            await report_refusal(self._context, raw, problems)
-            return None
-        where = suspension(cluster, self._present(cluster))
         if where is not Suspension.NONE:
             self._quota_turns.forget(key)
-            await self._suspend(raw, cluster, where)
+            await self._suspend(key, raw, cluster, where, problems)
             return self._when_one_is_stuck(cluster)
+        if problems:
+            await report_refusal(self._context, raw, problems)
+            return None
         return await self._bring_about(key, raw, cluster)
 
     async def _refused_templates(self, judged: _Judged) -> list[FieldProblem]:
@@ -116,11 +121,20 @@ class RayClusterReconciler:
         judged.templates_taken = not refused
         return refused
 
-    async def _suspend(self, raw: Raw, cluster: RayCluster, where: Suspension) -> None:
+    async def _suspend(
+        self, key: str, raw: Raw, cluster: RayCluster, where: Suspension, problems: Sequence[FieldProblem]
+    ) -> None:
         failure = None
         if where is Suspension.SUSPENDED or suspending_is_recorded(cluster):
-            failure = await give_everything_back(self._context, cluster)
-        await report(self._context, raw, cluster, failure[0] if failure else None)
+            try:
+                failure = await give_everything_back(self._context, cluster)
+            except ApiError as error:
+                failure = self._lasting(key, error).replica_failure, error
+            else:
+                self._setbacks.over(key)
+        refused = ReplicaFailure(invalid_reason("RayCluster", problems[0]), in_words(problems)) if problems else None
+        shown = wanting_nothing(cluster) if problems else cluster
+        await report(self._context, raw, shown, failure[0] if failure else refused)
         # Pods that go, and the status written here, are changes that bring the cluster back.
         if failure is not None:
             raise failure[1]
@@ -134,31 +148,9 @@ class RayClusterReconciler:
 
     async def _bring_about(self, key: str, raw: Raw, cluster: RayCluster) -> Requeue | None:
         raw = await hold_finalizer(self._context, raw, cluster)
-        try:
-            await ensure_gang(self._context, cluster)
-            complaint = self._closed_queue(key, cluster)
-            if complaint is not None:
-                self._context.say(cluster, "Warning", QUEUE_CLOSED, complaint, "Validate")
-                await report(self._context, raw, cluster, ReplicaFailure(QUEUE_CLOSED, complaint))
-                return None
-            without_token = await ensure_token(self._context, cluster, self._present(cluster))
-            if without_token is not None:
-                return await self._wait_for_token(raw, cluster, without_token)
-            await ensure_services(self._context, cluster)
-            await ensure_autoscaler_access(self._context, cluster)
-        except NotOurs as conflict:
-            self._context.say(cluster, "Warning", "NameTaken", str(conflict), "Create", subject=conflict.name)
-            await report(self._context, raw, cluster, ReplicaFailure("FailedCreateHeadPod", str(conflict)))
-            return Requeue(_NOT_OURS_SECONDS)
-        except AccountMissing as missing:
-            self._context.say(cluster, "Warning", "AutoscalerServiceAccountNotFound", str(missing), "Create")
-            await report(self._context, raw, cluster, ReplicaFailure("FailedCreateHeadPod", str(missing)))
-            return Requeue(_NOT_OURS_SECONDS)
-        except (Invalid, Forbidden) as refusal:
-            message = f"The API server refuses what the RayCluster needs: {refusal.message}"
-            self._context.say(cluster, "Warning", "FailedToReconcile", message, "Reconcile")
-            await report(self._context, raw, cluster, ReplicaFailure("FailedCreateHeadPod", message))
-            raise
+        hindrance = await self._find_hindrance(key, cluster)
+        if hindrance is not None:
+            return await self._without_new_pods(key, raw, cluster, hindrance)
         under_way = await upgrade(self._context, cluster, self._present(cluster))
         if under_way is not None:
             return await self._wait_for_upgrade(raw, cluster, under_way)
@@ -169,6 +161,38 @@ class RayClusterReconciler:
         without_ingress = await ensure_ingress(self._context, cluster)
         if without_ingress is not None:
             outcome.look_again.append(self._context.clock.now() + without_ingress)
+        return self._after(outcome)
+
+    async def _find_hindrance(self, key: str, cluster: RayCluster) -> Hindrance | None:
+        try:
+            hindrance = await find_hindrance(self._context, cluster, self._present(cluster))
+        except ApiError as error:
+            return self._lasting(key, error)
+        self._setbacks.over(key)
+        return hindrance
+
+    def _lasting(self, key: str, error: ApiError) -> Hindrance:
+        """What is told of the failure. Raises it where it may have passed at the next look: then it is not told."""
+        if isinstance(error, Conflict) or not self._setbacks.last(key):
+            raise error
+        return api_server_fails(error)
+
+    async def _without_new_pods(self, key: str, raw: Raw, cluster: RayCluster, hindrance: Hindrance) -> Requeue | None:
+        self._context.say(
+            cluster, "Warning", hindrance.reason, hindrance.message, hindrance.action, subject=hindrance.subject
+        )
+        gang = membership(self._context, cluster)
+        pods = ClusterPods(self._context, cluster, self._memory(key, cluster), gang, creates=False)
+        outcome = await (pods.bring_about() if hindrance.gang_is_sized else pods.take_away_lost())
+        await report(self._context, raw, cluster, hindrance.replica_failure)
+        outcome.error = hindrance.error or outcome.error
+        now = self._context.clock.now()
+        outcome.look_again = [moment for moment in outcome.look_again if moment > now]
+        if hindrance.look_again is not None:
+            outcome.look_again.append(now + hindrance.look_again)
+        return self._after(outcome)
+
+    def _after(self, outcome: PodsOutcome) -> Requeue | None:
         if outcome.error is not None:
             raise outcome.error
         if not outcome.look_again:
@@ -181,23 +205,9 @@ class RayClusterReconciler:
             raise under_way.error
         return Requeue(max(0.0, under_way.until - self._context.clock.now()))
 
-    async def _wait_for_token(self, raw: Raw, cluster: RayCluster, complaint: str) -> Requeue:
-        self._context.say(cluster, "Warning", "AuthTokenMissing", complaint, "Reconcile")
-        await report(self._context, raw, cluster, ReplicaFailure("FailedCreateHeadPod", complaint))
-        return Requeue(_NOT_OURS_SECONDS)
-
     def _present(self, cluster: RayCluster) -> list[Pod]:
         """The cluster's pods without those that a dead node keeps from going."""
         return not_stuck(self._context.pods_of(cluster), self._context.clock.now())
-
-    def _closed_queue(self, key: str, cluster: RayCluster) -> str | None:
-        """Why no pod of a cluster that stands alone is made yet, its queue being closed; pods that exist stay."""
-        if not has_own_pod_group(cluster) or self._context.pods_of(cluster):
-            return None
-        complaint = closed_queue(self._context, cluster)
-        if complaint is not None:
-            self._context.cluster_interests.add(key, QUEUES, str(queue_name(cluster)))
-        return complaint
 
     def _memory(self, key: str, cluster: RayCluster) -> ClusterMemory:
         memory = self._memories.get(key)

@@ -35,6 +35,13 @@ async def report(context: Context, raw: Raw, cluster: RayCluster, failure: Repli
     await write_status(context, RAYCLUSTERS, raw, status)
 
 
+def wanting_nothing(cluster: RayCluster) -> RayCluster:
+    """The cluster as if it wanted no pods, for the status of one whose spec says nothing that could be counted."""
+    head = cluster.spec.head_group_spec.model_copy(update={"template": {"spec": {"containers": []}}})
+    spec = cluster.spec.model_copy(update={"head_group_spec": head, "worker_group_specs": []})
+    return cluster.model_copy(update={"spec": spec})
+
+
 async def report_refusal(context: Context, raw: Raw, problems: Sequence[FieldProblem]) -> None:
     """Say in the status why nothing is done for this spec. What runs already is left as it is, and so is its status."""
     status: dict[str, Any] = dict(raw.get("status") or {})

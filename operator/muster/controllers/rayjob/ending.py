@@ -31,6 +31,13 @@ async def fail(look: Look, reason: str, message: str, *, final: bool = False, **
     look.say("Warning", str(reason), f"Attempt {failed} failed: {message}", "Retry" if again else "Fail")
 
 
+async def fail_between_attempts(look: Look, reason: str, message: str) -> None:
+    """A deadline has struck while one attempt was over and the next not begun: none more has failed."""
+    state = JobDeploymentStatus.FAILED.value
+    await look.write(job_deployment_status=state, reason=str(reason), message=message, end_time=look.stamp())
+    look.say("Warning", str(reason), f"No further attempt: {message}", "Fail")
+
+
 def _backoff_limit(look: Look) -> int:
     """How often the job is tried again; a number that the spec can't have counts as none."""
     return 0 if look.problems_with("backoffLimit") else look.job.spec.backoff_limit or 0

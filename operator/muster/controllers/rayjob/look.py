@@ -133,6 +133,12 @@ class Look:
         self.say("Warning", "FailedToReconcile", message, "Reconcile", subject=subject)
         return message
 
+    def say_failing(self, error: ApiError) -> str:
+        """Tell that the API server goes on failing with what the job needs; return the words."""
+        message = f"The API server fails to do what the RayJob needs: {error}"
+        self.say("Warning", "FailedToReconcile", message, "Reconcile")
+        return message
+
     def stamp(self) -> str:
         """Now, as the status has times."""
         return timestamp(self.now)

@@ -25,7 +25,8 @@ from muster.controllers.rayjob.new import begin
 from muster.controllers.rayjob.running import follow
 from muster.controllers.rayjob.stopped import recover, refuse, resume, retry, suspend
 from muster.controllers.runner import Requeue
-from muster.kube.errors import Forbidden, Invalid
+from muster.controllers.setbacks import Setbacks
+from muster.kube.errors import ApiError, Conflict, Forbidden, Invalid
 from muster.kube.resource import RAYJOBS
 from muster.ray.validation import validate_ray_job
 from muster.ray.validation.templates import ray_job_templates
@@ -56,6 +57,7 @@ class RayJobReconciler:
         self._context = context
         self._understood: PerVersion[RayJob] = PerVersion()
         self._problems: PerVersion[list[FieldProblem]] = PerVersion()
+        self._setbacks = Setbacks(context.clock)
 
     async def reconcile(self, key: str) -> Requeue | None:
         """Look at the job "namespace/name"."""
@@ -65,6 +67,7 @@ class RayJobReconciler:
             self._context.known_jobs.gone(key)
             self._understood.forget(key)
             self._problems.forget(key)
+            self._setbacks.over(key)
             return None
         job = self._understood.of(key, raw, partial(understand, self._context, RayJob, raw))
         if being_deleted(raw):
@@ -83,9 +86,16 @@ class RayJobReconciler:
             except NotOurs as conflict:
                 return await _wait_for_name(look, conflict)
             except (Invalid, Forbidden) as refusal:
-                await _tell_refusal(look, refusal)
+                await _tell_refusal(look, look.say_refused(refusal))
+                raise
+            except Conflict:
+                raise
+            except ApiError as error:
+                if self._setbacks.last(_key(look)):
+                    await _tell_refusal(look, look.say_failing(error))
                 raise
             if look.state == state:
+                self._setbacks.over(_key(look))
                 return requeue
         return Requeue(0)
 
@@ -115,7 +125,10 @@ async def _wait_for_name(look: Look, conflict: NotOurs) -> Requeue:
     return Requeue(_NAME_TAKEN_SECONDS)
 
 
-async def _tell_refusal(look: Look, refusal: Invalid | Forbidden) -> None:
-    message = look.say_refused(refusal)
-    if look.state == State.INITIALIZING:
+async def _tell_refusal(look: Look, message: str) -> None:
+    if look.state in (State.NEW, State.INITIALIZING, State.SUSPENDING):
         await look.write(message=message)
+
+
+def _key(look: Look) -> str:
+    return f"{look.job.metadata.namespace}/{look.job.metadata.name}"

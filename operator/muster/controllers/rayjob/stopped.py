@@ -8,6 +8,8 @@ from typing import Any
 from muster.api.errors import FieldProblem
 from muster.api.rayjob import JobDeploymentStatus, JobFailedReason
 from muster.controllers.primary import in_words, say_invalid
+from muster.controllers.rayjob.deadlines import deadlines
+from muster.controllers.rayjob.ending import fail_between_attempts
 from muster.controllers.rayjob.look import Look
 from muster.controllers.rayjob.teardown import tear_down
 from muster.controllers.runner import Requeue
@@ -47,10 +49,18 @@ async def retry(look: Look) -> Requeue | None:
 
     `endTime` becomes the time at which its last pod was gone: from then on the next attempt counts.
     """
+    limits = deadlines(look.job.spec, look.started, look.attempt_started, running=True)
+    if limits and limits[0].at <= look.now:
+        await fail_between_attempts(look, limits[0].reason, limits[0].message)
+        return None
     progress = await tear_down(look)
     if progress.done:
         await look.write(**FORGOTTEN, job_deployment_status=None, reason=None, message=None, end_time=look.stamp())
-    return progress.requeue
+        return progress.requeue
+    again = [limits[0].at - look.now] if limits else []
+    if progress.requeue is not None:
+        again.append(progress.requeue.after)
+    return Requeue(min(again)) if again else None
 
 
 async def refuse(look: Look, problems: Sequence[FieldProblem]) -> Requeue | None:

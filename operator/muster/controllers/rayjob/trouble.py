@@ -53,7 +53,10 @@ class Trouble(Protocol):
 
 async def troubles_of(look: Look, cluster: ObservedRayCluster | None) -> Troubles:
     """The troubles of the pods that the job has now: those of its own cluster, and of its submitter's Job."""
-    found: list[Trouble | None] = [trouble_of(pod) for pod in _pods(look, cluster)]
+    pods = _pods(look, cluster)
+    found: list[Trouble | None] = [trouble_of(pod) for pod in pods]
+    if cluster is not None:
+        found += look.context.crashed_pods.troubles(cluster.metadata.uid, pods)
     found.append(await refused_submitter(look))
     return Troubles(look, [trouble for trouble in found if trouble is not None])
 
@@ -63,7 +66,7 @@ class Troubles:
 
     def __init__(self, look: Look, troubles: Iterable[Trouble]) -> None:
         self._look = look
-        self._known = sorted(troubles, key=lambda one: (_ORDER.index(one.role), one.pod))
+        self._known = sorted(troubles, key=lambda one: (_ORDER.index(one.role), one.hopeless_from == math.inf, one.pod))
 
     async def fail_fast(self) -> bool:
         """Fail the job if that is wanted and one of its pods can't be helped; whether it was failed. No retry helps."""
