@@ -19,6 +19,8 @@ from bench.results import API_SERVER, ETCD, SYSTEM, Result
 from bench.scenarios import Mode, Scenario
 from bench.systems import System, parse
 from tests.cluster.control_plane import ControlPlane
+from tests.cluster.process import Background
+from tests.integration.gang_objects import eventually
 
 pytestmark = pytest.mark.control_plane
 
@@ -71,6 +73,23 @@ def test_a_system_that_never_binds_is_told(clean: ControlPlane) -> None:
     result = run(clean, parse(stand_in("idle", "--bind 0")), patience)
     assert result.faults == ("bound nothing",)
     assert result.census.unbound == 6
+
+
+async def test_an_api_server_that_ends_is_told_at_once(clean: ControlPlane) -> None:
+    running = asyncio.create_task(
+        measure(clean, SMALL, Mode.DRAIN, parse(stand_in("idle", "--bind 0")), pace=10.0, patience=PATIENCE)
+    )
+    try:
+        await eventually(lambda: Background(clean.folder, "system-idle").pid is not None, "the system runs", 60.0)
+        await asyncio.to_thread(clean.stop_api_server)
+        async with asyncio.timeout(60):
+            result = await running
+    finally:
+        await asyncio.to_thread(clean.restart_api_server)
+    assert len(result.faults) == 1
+    assert result.faults[0].startswith("kube-apiserver ")
+    assert " after " in result.faults[0]
+    assert result.census.bound == 0
 
 
 def test_the_next_has_its_turn_after_one_that_died(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
