@@ -67,6 +67,7 @@ class ControlPlane:
         api_server_flags: Sequence[str] = (),
         controllers: str = Options.controllers,
         scheduler: bool = False,
+        pod_range: str = Options.pod_range,
     ) -> Iterator[ControlPlane]:
         """Run a control plane for the length of the block; the keywords are explained at `Options`.
 
@@ -82,6 +83,7 @@ class ControlPlane:
             api_server_flags=api_server_flags,
             controllers=controllers,
             scheduler=scheduler,
+            pod_range=pod_range,
         )
         programs = build(options)
         with Runs(LEVEL).own() as folder:
@@ -156,7 +158,8 @@ class ControlPlane:
             self._start("kube-scheduler", commands.scheduler(self._programs["kube-scheduler"], self.kubeconfig))
         if self.options.kwok:
             stages = kwok_stages.stages(Cache(), Steps())
-            self._start("kwok", commands.kwok(self._programs["kwok"], self.kubeconfig, stages, self._ports))
+            command = commands.kwok(self._programs["kwok"], self.kubeconfig, stages, self._ports, self.options)
+            self._start("kwok", command)
             self._wait("kwok", self._kwok_is_ready, "kwok is ready")
 
     def _start_api_server(self) -> None:

@@ -30,7 +30,8 @@ class Options:
 
     `controllers` are those that the controller manager runs, in its own words. `scheduler` is kube-scheduler. `crds`
     installs the repository's own; `api_server_flags` come last and so win. The in-flight limits are far above
-    Kubernetes' own 400 and 200, since a whole cluster's clients run beside one server here.
+    Kubernetes' own 400 and 200, since a whole cluster's clients run beside one server here. kwok gives pods addresses
+    of `pod_range`.
     """
 
     controller_manager: bool = False
@@ -41,6 +42,7 @@ class Options:
     api_server_flags: Sequence[str] = ()
     controllers: str = "*"
     scheduler: bool = False
+    pod_range: str = FAKE_POD_RANGE
 
 
 @dataclass(frozen=True)
@@ -116,7 +118,7 @@ def scheduler(binary: Path, kubeconfig: Path) -> list[str]:
     return [str(binary), f"--kubeconfig={kubeconfig}", *_ALONE]
 
 
-def kwok(binary: Path, kubeconfig: Path, stages: Path, ports: Ports) -> list[str]:
+def kwok(binary: Path, kubeconfig: Path, stages: Path, ports: Ports, options: Options) -> list[str]:
     """Return kwok's command line: it plays the kubelets of the nodes that carry its annotation."""
     return [
         str(binary),
@@ -125,6 +127,6 @@ def kwok(binary: Path, kubeconfig: Path, stages: Path, ports: Ports) -> list[str
         "--manage-all-nodes=false",
         "--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake",
         "--node-lease-duration-seconds=40",
-        f"--cidr={FAKE_POD_RANGE}",
+        f"--cidr={options.pod_range}",
         f"--server-address=127.0.0.1:{ports.kwok}",
     ]

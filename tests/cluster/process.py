@@ -42,7 +42,7 @@ def run(
     """
     words = [str(word) for word in command]
     with subprocess.Popen(
-        words if whole else [*_dies_with_us(), *words],
+        words if whole else [*dies_with_us(), *words],
         cwd=cwd,
         env={**os.environ, **(environment or {})},
         stdin=subprocess.PIPE if input_text is not None else subprocess.DEVNULL,
@@ -67,7 +67,7 @@ def run(
 
 
 @functools.cache
-def _dies_with_us() -> tuple[str, ...]:
+def dies_with_us() -> tuple[str, ...]:
     """What in front of a command has the kernel kill it when we die; nothing where util-linux lacks it."""
     setpriv = shutil.which("setpriv")
     return (setpriv, "--pdeathsig", "KILL", "--") if setpriv else ()
