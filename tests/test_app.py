@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,7 @@ import pytest
 import yaml
 from aiohttp import web
 
-from muster.app import Component, Operator, own_image, until_one_ends
+from muster.app import FEW_COLLECTIONS, Component, Operator, operate, own_image, until_one_ends
 from muster.kube.client import ApiClient
 from muster.kube.config import Connection
 from muster.kube.resource import PODS
@@ -51,6 +53,26 @@ def test_the_submitter_gets_the_image_of_the_operator_whatever_is_injected_besid
     (ours,) = deployment["spec"]["template"]["spec"]["containers"]
     for containers in ([ours], [{"name": "proxy", "image": "proxy"}, ours], [{**ours, "name": "renamed"}]):
         assert own_image({"spec": {"containers": containers}}) == ours["image"]
+
+
+@pytest.fixture
+def process_settings() -> Iterator[None]:
+    """Puts back what `operate` sets for its whole process."""
+    depth, thresholds = sys.getrecursionlimit(), gc.get_threshold()
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    yield
+    sys.setrecursionlimit(depth)
+    gc.set_threshold(*thresholds)
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.usefixtures("process_settings")
+async def test_garbage_is_looked_for_seldom_and_what_has_grown_old_as_seldom_as_ever(tmp_path: Path) -> None:
+    young, *old = gc.get_threshold()
+    assert young < FEW_COLLECTIONS
+    assert await operate(operator_options(kubeconfig=tmp_path / "missing")) == 1
+    assert gc.get_threshold() == (FEW_COLLECTIONS, *old)
 
 
 class LeaseServer:

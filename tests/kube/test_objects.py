@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 import msgspec
@@ -82,3 +83,8 @@ def test_absent_and_empty_limits_of_a_queue_differ() -> None:
 def test_a_wrong_type_is_refused_with_its_path(kind: type[Pod], wrong: dict[str, Any], path: str) -> None:
     with pytest.raises(msgspec.ValidationError, match=path):
         msgspec.json.decode(msgspec.json.encode({"metadata": {"name": "x"}, **wrong}), type=kind)
+
+
+def test_the_garbage_collector_does_not_go_through_the_objects() -> None:
+    pod = msgspec.convert(POD, Pod)
+    assert not any(gc.is_tracked(part) for part in (pod, pod.metadata, pod.spec, pod.spec.containers[0], pod.status))

@@ -94,6 +94,17 @@ async def test_no_more_requests_are_under_way_than_allowed() -> None:
     assert most == 3
 
 
+@pytest.mark.parametrize("status", [404, 503])
+async def test_a_stream_that_is_refused_has_the_error_of_its_status(status: int) -> None:
+    async def handler(_: web.Request) -> web.StreamResponse:
+        return web.json_response({"reason": "Refused", "message": "not now"}, status=status)
+
+    async with client_of(handler) as client:
+        with pytest.raises(ApiError, match="not now") as refused:
+            await watched(client)
+    assert refused.value.status == status
+
+
 async def test_a_redirect_is_not_followed() -> None:
     async def away(_: web.Request) -> web.StreamResponse:
         raise web.HTTPFound("http://elsewhere.example/")

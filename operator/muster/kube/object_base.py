@@ -8,8 +8,12 @@ Quantities = dict[str, str | int | float]
 """Resource name to quantity, as written."""
 
 
-class Part(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """A part of an object: camelCase on the wire, frozen, all by keyword."""
+class Part(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, gc=False):
+    """A part of an object: camelCase on the wire, frozen, all by keyword.
+
+    The garbage collector passes it over: what is decoded from JSON and never changed refers to nothing that could refer
+    back to it.
+    """
 
 
 class OwnerReference(Part, frozen=True):

@@ -1,19 +1,15 @@
+# ruff: noqa: RUF012 - msgspec copies an empty default for each object; ruff knows its structs only by a base in the file
 """What limits namespaces and disruptions, as far as it is read (see `muster.kube.objects`)."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-
+from muster.kube.object_base import Part
 from muster.kube.objects import ApiObject, LabelSelector, Quantities
 
 
-class _Part(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """A part of an object."""
-
-
-class ResourceQuotaSpec(_Part, frozen=True):
+class ResourceQuotaSpec(Part, frozen=True):
     """The limits of a namespace; with scopes they hold for some of its pods only."""
 
     hard: Quantities | None = None
@@ -21,7 +17,7 @@ class ResourceQuotaSpec(_Part, frozen=True):
     scope_selector: dict[str, Any] | None = None
 
 
-class ResourceQuotaStatus(_Part, frozen=True):
+class ResourceQuotaStatus(Part, frozen=True):
     """The limits that are enforced, and what counts against them."""
 
     hard: Quantities | None = None
@@ -35,13 +31,13 @@ class ResourceQuota(ApiObject, frozen=True):
     status: ResourceQuotaStatus = ResourceQuotaStatus()
 
 
-class PodDisruptionBudgetSpec(_Part, frozen=True):
+class PodDisruptionBudgetSpec(Part, frozen=True):
     """Which pods a budget is about."""
 
     selector: LabelSelector | None = None
 
 
-class PodDisruptionBudgetStatus(_Part, frozen=True):
+class PodDisruptionBudgetStatus(Part, frozen=True):
     """How many of them may be disrupted now; `disrupted_pods` are on their way out and counted already."""
 
     disruptions_allowed: int = 0

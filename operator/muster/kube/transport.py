@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, Final, Self
 from urllib.parse import urlencode
 
@@ -19,11 +19,13 @@ import msgspec
 from yarl import URL
 
 from muster.kube.config import Connection
-from muster.kube.errors import TooManyRequests, Unreachable, error_from_answer
+from muster.kube.errors import ApiError, TooManyRequests, Unreachable, error_from_answer
 
 _CONNECT_SECONDS: Final = 10.0
 _MOST_WAITS: Final = 5
 _LONGEST_WAIT: Final = 30.0
+_LOST: Final = (aiohttp.ClientError, TimeoutError, OSError)
+"""What aiohttp raises when there is no whole answer."""
 
 Sleep = Callable[[float], Awaitable[None]]
 Query = Mapping[str, str | None]
@@ -92,43 +94,56 @@ class Transport:
     async def stream(self, path: str, query: Query, read_timeout: float) -> AsyncIterator[aiohttp.StreamReader]:
         """The body of a GET while it comes; more than `read_timeout` seconds of silence raise Unreachable."""
         silence = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS, sock_read=read_timeout)
-        async with self._request("GET", path, query, timeout=silence) as response:
-            _probe_when_idle(response)
-            yield response.content
+        headers = await self._headers(None)
+        try:
+            async with self._request("GET", path, query, headers, silence) as response:
+                if not _is_good(response):
+                    raise _error(response, await response.read())
+                _probe_when_idle(response)
+                yield response.content
+        except _LOST as error:
+            raise _unreachable("GET", path, error) from error
 
     async def _send(
         self, method: str, path: str, query: Query | None, data: bytes | None, content_type: str | None
     ) -> bytes:
-        headers = {"Content-Type": content_type} if content_type else {}
-        async with (
-            self._slots,
-            self._request(method, path, query, data=data, headers=headers, timeout=self._timeout) as response,
-        ):
-            return await response.read()
+        """The body of an answer with a good status; everything else becomes an ApiError."""
+        async with self._slots:
+            headers = await self._headers(content_type)
+            try:
+                async with self._request(method, path, query, headers, self._timeout, data) as response:
+                    answer = await response.read()
+            except _LOST as error:
+                raise _unreachable(method, path, error) from error
+        if not _is_good(response):
+            raise _error(response, answer)
+        return answer
 
-    @asynccontextmanager
-    async def _request(
-        self, method: str, path: str, query: Query | None, *, headers: Mapping[str, str] | None = None, **options: Any
-    ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """A response with a good status; everything else becomes an ApiError."""
-        sent = dict(headers or {})
+    async def _headers(self, content_type: str | None) -> dict[str, str]:
+        headers = {"Content-Type": content_type} if content_type else {}
         if token := await self._connection.authorization():
-            sent["Authorization"] = token
-        try:
-            async with self._session.request(
-                method,
-                self._url(path, query),
-                headers=sent,
-                allow_redirects=False,
-                proxy=self._connection.proxy,
-                server_hostname=self._connection.server_name,
-                **options,
-            ) as response:
-                if not 200 <= response.status < 300:
-                    raise error_from_answer(response.status, await response.read(), response.headers.get("Retry-After"))
-                yield response
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise Unreachable(f"{method} {path}: {str(error) or type(error).__name__}") from error
+            headers["Authorization"] = token
+        return headers
+
+    def _request(
+        self,
+        method: str,
+        path: str,
+        query: Query | None,
+        headers: Mapping[str, str],
+        timeout: aiohttp.ClientTimeout,
+        data: bytes | None = None,
+    ) -> AbstractAsyncContextManager[aiohttp.ClientResponse]:
+        return self._session.request(
+            method,
+            self._url(path, query),
+            headers=headers,
+            timeout=timeout,
+            data=data,
+            allow_redirects=False,
+            proxy=self._connection.proxy,
+            server_hostname=self._connection.server_name,
+        )
 
     @property
     def _session(self) -> aiohttp.ClientSession:
@@ -140,6 +155,18 @@ class Transport:
         # The path is encoded already; yarl must not resolve or decode anything in it.
         given = {key: value for key, value in (query or {}).items() if value is not None}
         return URL(f"{self._connection.server}{path}{'?' + urlencode(given) if given else ''}", encoded=True)
+
+
+def _is_good(response: aiohttp.ClientResponse) -> bool:
+    return 200 <= response.status < 300
+
+
+def _error(response: aiohttp.ClientResponse, answer: bytes) -> ApiError:
+    return error_from_answer(response.status, answer, response.headers.get("Retry-After"))
+
+
+def _unreachable(method: str, path: str, error: BaseException) -> Unreachable:
+    return Unreachable(f"{method} {path}: {str(error) or type(error).__name__}")
 
 
 def _is_broken_connection(cause: BaseException | None) -> bool:
