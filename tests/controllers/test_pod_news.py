@@ -18,9 +18,9 @@ from muster.controllers.raycluster.pod_news import pods_in_words
     ],
 )
 def test_one_sentence_for_all(number: int, why: str, words: str) -> None:
-    assert pods_in_words("Created", "Worker", [f"ns/{index}" for index in range(number)], why) == words
+    assert pods_in_words("Created", [f"ns/{index}" for index in range(number)], why, role="Worker") == words
 
 
 def test_a_thousand_long_names_fit_into_a_note() -> None:
     keys = [f"a-namespace/{'x' * 60}-{index}" for index in range(1000)]
-    assert len(pods_in_words("Deleted", "Worker", keys, "its group is not in the spec any more")) < 1024
+    assert len(pods_in_words("Deleted", keys, "its group is not in the spec any more", role="Worker")) < 1024

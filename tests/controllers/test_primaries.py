@@ -96,6 +96,16 @@ async def test_the_end_that_another_watch_has_seen_is_not_passed_over() -> None:
     assert await kept.primaries.read(KEY) is None
 
 
+async def test_our_own_writes_are_no_news() -> None:
+    kept = Kept(job(7), job(7))
+    assert kept.primaries.told_of(KEY, "7"), "nothing is known of who wrote it"
+    await kept.primaries.patch(job(7), {})
+    assert [kept.primaries.told_of(KEY, version) for version in ("7", "8", "9", "")] == [False, False, True, True]
+    kept.server.present = None
+    assert await kept.primaries.read(KEY) is None
+    assert kept.primaries.told_of(KEY, "8"), "what is gone is forgotten"
+
+
 async def test_what_the_informer_has_caught_up_with_is_not_asked_for() -> None:
     kept = Kept(job(7), job(9))
     kept.primaries.told_of(KEY, "9")

@@ -155,6 +155,12 @@ def test_a_pod_group_that_moves_wakes_both_queues() -> None:
     assert wired.waiting() == {"queues": 2}
 
 
+def of_generation(one: Any, generation: int) -> Any:
+    """As the API server stores the object after a change of what it counts as its spec."""
+    metadata = msgspec.structs.replace(one.metadata, generation=generation, resource_version="9")
+    return msgspec.structs.replace(one, metadata=metadata)
+
+
 GATE = [{"name": "muster.dev/gang"}]
 
 
@@ -171,6 +177,7 @@ def test_what_cannot_alter_anything_for_a_cluster_wakes_it_not(
 ) -> None:
     wired = Wired()
     old, new = (made(kind, "RayCluster", spec=spec) for spec in (before, after))
+    new = of_generation(new, 2)
     source = wired.sources.pods if kind is Pod else wired.sources.pod_groups
     source.changed(old, new)
     assert {name: number for name, number in wired.waiting().items() if name != "queues"} == woken
@@ -180,6 +187,7 @@ def test_the_schedulers_word_wakes_the_job_that_tells_of_it_and_not_the_cluster(
     for owner, woken in (("RayJob", {"jobs": 1, "queues": 1}), ("RayCluster", {"queues": 1})):
         wired = Wired()
         old, new = (made(PodGroup, owner, status={"phase": phase}) for phase in ("Pending", "Running"))
+        new = of_generation(new, 2)
         wired.sources.pod_groups.changed(old, new)
         assert wired.waiting() == woken
 

@@ -153,6 +153,20 @@ async def test_what_changes_during_the_work_is_looked_at_after_the_rest(clock: F
     assert await taken(queue) == ["a"]
 
 
+@pytest.mark.parametrize(("took", "rests"), [(0.01, 0.1), (0.5, 0.5), (30.0, 1.0)])
+async def test_after_long_work_a_key_rests_as_long_up_to_a_second(clock: FakeClock, took: float, rests: float) -> None:
+    queue = WorkQueue(clock=clock, rest=0.1)
+    queue.add("a")
+    assert await queue.get() == "a"
+    queue.add("a")
+    await clock.advance(took)
+    queue.done("a")
+    await clock.advance(rests * 0.9)
+    assert await taken(queue) == []
+    await clock.advance(rests * 0.2)
+    assert await taken(queue) == ["a"]
+
+
 async def test_a_key_that_has_rested_is_forgotten(clock: FakeClock) -> None:
     queue = WorkQueue(clock=clock, rest=1.0)
     for number in range(100):

@@ -74,8 +74,10 @@ class Controllers:
 
     def _told_of(self, resource: Resource, queue: WorkQueue) -> Enqueue:
         def changed(key: str, version: str) -> None:
-            self._context.primaries[resource].told_of(key, version)
-            queue.add(key)
+            # A state that a look at a RayJob has stored is where the next one goes on; a look at a RayCluster says
+            # itself when it needs another.
+            if self._context.primaries[resource].told_of(key, version) or resource is RAYJOBS:
+                queue.add(key)
 
         return changed
 

@@ -47,12 +47,18 @@ class Primaries(Generic[T]):
         self._informer = informer
         self._newer: dict[str, int] = {}
         """The version that each of these objects has at least: the informer's may be an older one."""
+        self._own: dict[str, int] = {}
+        """The version that our last write of each object made."""
 
-    def told_of(self, key: str, resource_version: str) -> None:
-        """Another watch has seen this version of the object, or its end."""
+    def told_of(self, key: str, resource_version: str) -> bool:
+        """Another watch has seen this version of the object, or its end.
+
+        Says whether that is news: our own writes are none, nor is what they were decided on.
+        """
         version = number(resource_version)
         if version > self._version_of(key):
             self._newer[key] = max(version, self._newer.get(key, 0))
+        return not version or version > self._own.get(key, 0)
 
     def tell_ends(self, tell: Callable[[str], None]) -> None:
         """Call `tell` with the key of each object that is gone; one that went unwatched is found by the next list."""
@@ -74,6 +80,7 @@ class Primaries(Generic[T]):
         try:
             raw = await self._client.get(self._resource, namespace, name)
         except NotFound:
+            self._own.pop(key, None)
             return None
         except BaseException:
             self._newer[key] = _NEWER_THAN_ANY
@@ -92,6 +99,7 @@ class Primaries(Generic[T]):
             patched = await self._client.patch(
                 self._resource, meta["namespace"], meta["name"], body, subresource=subresource
             )
+        self._own[f"{meta['namespace']}/{meta['name']}"] = number(patched["metadata"]["resourceVersion"])
         self._record(patched)
         return patched
 

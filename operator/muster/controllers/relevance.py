@@ -21,15 +21,21 @@ def concerns_cluster(old: ApiObject | None, new: ApiObject | None) -> bool:
 
 
 def _only_lost_gates(old: Pod, new: Pod) -> bool:
-    metadata = msgspec.structs.replace(new.metadata, resource_version=old.metadata.resource_version)
+    before = old.metadata
+    metadata = msgspec.structs.replace(
+        new.metadata, resource_version=before.resource_version, generation=before.generation
+    )
     spec = msgspec.structs.replace(new.spec, scheduling_gates=old.spec.scheduling_gates)
-    return old.metadata == metadata and old.spec == spec and old.status == new.status
+    return before == metadata and old.spec == spec and old.status == new.status
 
 
 def _only_told_by_scheduler(old: PodGroup, new: PodGroup) -> bool:
     """The size is in the spec; a cluster has no companions, which would be in the annotations."""
     before = old.metadata
     metadata = msgspec.structs.replace(
-        new.metadata, resource_version=before.resource_version, annotations=before.annotations
+        new.metadata,
+        resource_version=before.resource_version,
+        generation=before.generation,
+        annotations=before.annotations,
     )
     return before == metadata and old.spec == new.spec

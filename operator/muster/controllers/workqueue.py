@@ -13,8 +13,12 @@ import asyncio
 import heapq
 from collections import OrderedDict
 from dataclasses import dataclass
+from typing import Final
 
 from muster.controllers.clock import Clock, SystemClock
+
+_LONGEST_REST: Final = 1.0
+"""Seconds that a key rests at most because the work on it took long."""
 
 
 class QueueClosed(Exception):  # noqa: N818 - an end, not an error
@@ -38,17 +42,19 @@ class BackOff:
 class WorkQueue:
     """Keys ready to be worked on, keys being worked on, and keys that wait for their time.
 
-    A key is not handed out again for `rest` seconds after the work on it was over.
+    A key is not handed out again for `rest` seconds after the work on it was over, or, up to a second, for as long as
+    that work took: when the API server is busy looks take long, and what changes meanwhile had better be seen by one.
     """
 
     def __init__(self, *, clock: Clock | None = None, back_off: BackOff | None = None, rest: float = 0.0) -> None:
         self._rest = rest
         self._rested: OrderedDict[str, float] = OrderedDict()
-        """When the rest of each key is over, in that order; keys that have rested may still be there."""
+        """When the rest of each key is over, about in that order; keys that have rested may still be there."""
         self._clock = clock or SystemClock()
         self._back_off = back_off or BackOff()
         self._ready: dict[str, None] = {}
-        self._active: set[str] = set()
+        self._active: dict[str, float] = {}
+        """The keys that are being worked on, and since when."""
         self._again: set[str] = set()
         self._due: dict[str, float] = {}
         self._heap: list[tuple[float, str]] = []
@@ -102,8 +108,7 @@ class WorkQueue:
 
     def done(self, key: str) -> None:
         """The work on the key that `get` handed out is over."""
-        self._active.discard(key)
-        self._lay_down(key)
+        self._lay_down(key, self._active.pop(key, None))
         if key in self._again:
             self._again.discard(key)
             self.add(key)
@@ -128,13 +133,13 @@ class WorkQueue:
         self._heap.clear()
         self._changed.set()
 
-    def _lay_down(self, key: str) -> None:
-        if self._rest <= 0:
+    def _lay_down(self, key: str, taken: float | None) -> None:
+        if self._rest <= 0 or taken is None:
             return
         now = self._clock.monotonic()
         while self._rested and next(iter(self._rested.values())) <= now:
             self._rested.popitem(last=False)
-        self._rested[key] = now + self._rest
+        self._rested[key] = now + max(self._rest, min(now - taken, _LONGEST_REST))
         self._rested.move_to_end(key)
 
     def _take(self) -> str:
@@ -142,7 +147,7 @@ class WorkQueue:
         del self._ready[key]
         # Whoever looks at the key now decides anew when it has to be looked at again.
         self._due.pop(key, None)
-        self._active.add(key)
+        self._active[key] = self._clock.monotonic()
         return key
 
     def _release_due(self) -> None:

@@ -11,14 +11,15 @@ from typing import Final
 MOST_NAMED: Final = 10
 
 
-def pods_in_words(did: str, role: str, keys: Sequence[str], why: str = "") -> str:
-    """ "Created worker Pod ns/a", "Deleted 12 worker Pods, since …: ns/a, ns/b, … and 2 more".
+def pods_in_words(did: str, keys: Sequence[str], why: str = "", *, role: str = "") -> str:
+    """ "Created worker Pod ns/a", "Deleted 12 worker Pods ns/a, ns/b, … and 2 more: since …".
 
     `did` begins the sentence, `keys` are "namespace/name", at least one; `why` is the rest of a sentence.
     """
+    kind = f"{role.lower()} Pod".lstrip()
     because = f": {why}" if why else ""
     if len(keys) == 1:
-        return f"{did} {role.lower()} Pod {keys[0]}{because}"
+        return f"{did} {kind} {keys[0]}{because}"
     named = ", ".join(keys[:MOST_NAMED])
     more = f" and {len(keys) - MOST_NAMED} more" if len(keys) > MOST_NAMED else ""
-    return f"{did} {len(keys)} {role.lower()} Pods {named}{more}{because}"
+    return f"{did} {len(keys)} {kind}s {named}{more}{because}"

@@ -202,7 +202,9 @@ class ClusterPods:
         for deletion in compress(planned, deleted):
             together[_role(deletion.pod), deletion.why].append(deletion.pod.key)
         for (role, why), keys in together.items():
-            self._say("Normal", f"Deleted{role}Pod", pods_in_words("Deleted", role, keys, why), "Delete", subject=why)
+            self._say(
+                "Normal", f"Deleted{role}Pod", pods_in_words("Deleted", keys, why, role=role), "Delete", subject=why
+            )
 
     async def _delete_one(self, deletion: Deletion) -> bool:
         """Whether it is this pass that has deleted the pod."""
@@ -230,7 +232,7 @@ class ClusterPods:
             created += [_key(manifest) for manifest in compress(manifests, made)]
             done, batch = done + len(manifests), min(batch * 2, _LARGEST_BATCH)
         if created:
-            self._say("Normal", f"Created{role}Pod", pods_in_words("Created", role, created), "Create")
+            self._say("Normal", f"Created{role}Pod", pods_in_words("Created", created, role=role), "Create")
 
     async def _create(self, manifest: Manifest, role: str) -> bool:
         """Whether the pod is there now, and ours."""

@@ -106,8 +106,8 @@ class RayClusterReconciler:
             say_invalid(self._context, cluster, problems)
         if where is not Suspension.NONE:
             self._quota_turns.forget(key)
-            await self._suspend(key, raw, cluster, where, problems)
-            return self._when_one_is_stuck(cluster)
+            stored = await self._suspend(key, raw, cluster, where, problems)
+            return Requeue(0) if stored else self._when_one_is_stuck(cluster)
         if problems:
             await report_refusal(self._context, raw, problems)
             return None
@@ -123,7 +123,8 @@ class RayClusterReconciler:
 
     async def _suspend(
         self, key: str, raw: Raw, cluster: RayCluster, where: Suspension, problems: Sequence[FieldProblem]
-    ) -> None:
+    ) -> bool:
+        """Take a step of the suspension; whether it was stored, so that the next step can follow."""
         failure = None
         if where is Suspension.SUSPENDED or suspending_is_recorded(cluster):
             try:
@@ -134,10 +135,11 @@ class RayClusterReconciler:
                 self._setbacks.over(key)
         refused = ReplicaFailure(invalid_reason("RayCluster", problems[0]), in_words(problems)) if problems else None
         shown = wanting_nothing(cluster) if problems else cluster
-        await report(self._context, raw, shown, failure[0] if failure else refused)
-        # Pods that go, and the status written here, are changes that bring the cluster back.
+        stored = await report(self._context, raw, shown, failure[0] if failure else refused)
+        # Pods that go are changes that bring the cluster back.
         if failure is not None:
             raise failure[1]
+        return stored
 
     def _when_one_is_stuck(self, cluster: RayCluster) -> Requeue | None:
         """When the first of the pods that go counts as gone; a suspension must not wait for ever for a dead node."""

@@ -21,8 +21,8 @@ from muster.ray.cluster_conditions import REPLICA_FAILURE, ReplicaFailure
 from muster.ray.cluster_status import cluster_status
 
 
-async def report(context: Context, raw: Raw, cluster: RayCluster, failure: ReplicaFailure | None = None) -> None:
-    """Write what the cluster's pods and service amount to."""
+async def report(context: Context, raw: Raw, cluster: RayCluster, failure: ReplicaFailure | None = None) -> bool:
+    """Write what the cluster's pods and service amount to; whether that was something new."""
     if failure is not None:
         failure = replace(failure, message=excerpt(failure.message))
     status = cluster_status(
@@ -32,7 +32,7 @@ async def report(context: Context, raw: Raw, cluster: RayCluster, failure: Repli
         now=datetime.fromtimestamp(context.clock.now(), UTC),
         failure=failure,
     )
-    await write_status(context, RAYCLUSTERS, raw, status)
+    return await write_status(context, RAYCLUSTERS, raw, status) is not raw
 
 
 def wanting_nothing(cluster: RayCluster) -> RayCluster:

@@ -8,6 +8,7 @@ from muster.api.raycluster import RayCluster
 from muster.controllers.context import Context
 from muster.controllers.gang import release_pod_group
 from muster.controllers.raycluster.gang import has_own_pod_group
+from muster.controllers.raycluster.pod_news import pods_in_words
 from muster.kube.errors import ApiError
 from muster.kube.objects import Pod
 from muster.ray.cluster_conditions import SUSPENDING, ReplicaFailure
@@ -25,8 +26,13 @@ async def give_everything_back(context: Context, cluster: RayCluster) -> tuple[R
     if has_own_pod_group(cluster):
         await release_pod_group(context, cluster)
     pods = [pod for pod in context.pods_of(cluster) if not is_terminating(pod)]
-    tried = await asyncio.gather(*(_delete(context, cluster, pod) for pod in pods))
-    failures = [(pod, error) for pod, error in zip(pods, tried, strict=True) if error is not None]
+    tried = await asyncio.gather(*(_delete(context, pod) for pod in pods))
+    deleted = [pod.key for pod, outcome in zip(pods, tried, strict=True) if outcome is True]
+    if deleted:
+        context.say(
+            cluster, "Normal", "DeletedPod", pods_in_words("Deleted", deleted, "its cluster is suspended"), "Delete"
+        )
+    failures = [(pod, outcome) for pod, outcome in zip(pods, tried, strict=True) if isinstance(outcome, ApiError)]
     if not failures:
         return None
     # One stands for all: the others fail for the same reason, at each try.
@@ -36,11 +42,9 @@ async def give_everything_back(context: Context, cluster: RayCluster) -> tuple[R
     return ReplicaFailure("FailedDeleteAllPods", str(error)), error
 
 
-async def _delete(context: Context, cluster: RayCluster, pod: Pod) -> ApiError | None:
+async def _delete(context: Context, pod: Pod) -> ApiError | bool:
+    """Whether it is this look that has deleted the pod, or why it could not."""
     try:
-        deleted = await context.pods.delete(pod)
+        return await context.pods.delete(pod)
     except ApiError as error:
         return error
-    if deleted:
-        context.say(cluster, "Normal", "DeletedPod", f"Deleted Pod {pod.key} due to suspension", "Delete")
-    return None
