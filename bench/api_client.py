@@ -6,6 +6,7 @@ It is none of Muster's: a change there must change neither the load nor how it i
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -14,6 +15,7 @@ from typing import Any, Self
 import aiohttp
 import msgspec
 
+from bench.api_writes import write
 from muster.kube.config import load_connection
 
 _MERGE = "application/merge-patch+json"
@@ -58,14 +60,14 @@ _decode_change = msgspec.json.Decoder(Change).decode
 class ApiClient:
     """A client with at most `concurrency` requests under way, watches not counted; an async context manager.
 
-    `writes` counts the writes that were answered, refused ones included, as the API server's own metrics do.
+    `writes` counts the writes that were answered, refused ones included, as `api_writes.writes` does.
     """
 
     def __init__(self, kubeconfig: Path, *, concurrency: int = 50) -> None:
         self._connection = load_connection(kubeconfig)
         self._slots = asyncio.Semaphore(concurrency)
         self._open: aiohttp.ClientSession | None = None
-        self.writes = 0
+        self.writes: Counter[str] = Counter()
 
     async def __aenter__(self) -> Self:
         connector = aiohttp.TCPConnector(limit=0, ssl=self._connection.ssl or True)
@@ -131,7 +133,7 @@ class ApiClient:
         data, headers = msgspec.json.encode(body), {"Content-Type": content_type}
         url = self._connection.server + path
         async with self._slots, self._session.request(method, url, data=data, headers=headers) as response:
-            self.writes += 1
+            self.writes[write(method, path)] += 1
             await _good(response)
 
     @property

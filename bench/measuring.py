@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import os
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Coroutine
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,7 +53,7 @@ class _Reading:
     """What is counted from the beginning to the end."""
 
     usage: dict[str, Usage]
-    writes: int
+    writes: Counter[str]
     bound: int
 
 
@@ -188,7 +189,7 @@ class _Run:
     async def _calm(self, at_most: float) -> None:
         """Wait until the API server has had nothing to write for a moment."""
         deadline = time.monotonic() + at_most
-        known, since = -1, time.monotonic()
+        known, since = Counter[str](), time.monotonic()
         while time.monotonic() < min(deadline, since + _QUIET):
             found = await self._writes()
             if found != known:
@@ -201,13 +202,14 @@ class _Run:
     def _expected(self) -> int:
         return self._scenario.fitting * self._scenario.size
 
-    async def _writes(self) -> int:
+    async def _writes(self) -> Counter[str]:
         """Writes so far that were not the benchmark's."""
-        return writes(await self._client.text("/metrics")) - self._client.writes
+        own = self._client.writes.copy()
+        return writes(await self._client.text("/metrics")) - own
 
     async def _read(self) -> _Reading:
         used = {name: usage(pid) for name, pid in self._pids.items()}
-        made = await self._writes() if self._is_answering else 0
+        made = await self._writes() if self._is_answering else Counter[str]()
         return _Reading(used, made, self._watch.bound)
 
     @property
@@ -230,7 +232,7 @@ class _Run:
             seconds=self._watch.last - self._began if during else None,
             latencies=tuple(max(0.0, whole[gang] - at) for gang, at in created.items() if gang in whole),
             usage={name: used.since(before.usage.get(name, Usage())) for name, used in after.usage.items()},
-            writes=max(0, after.writes - before.writes),
+            writes=after.writes - before.writes,
             faults=tuple(self._faults(census, during, stopped - self._began)),
         )
 

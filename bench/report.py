@@ -79,7 +79,7 @@ def run_line(scenario: Scenario, mode: Mode, system: str, number: int, result: R
             "latencies": [round(latency, 6) for latency in result.latencies],
             "cpu": {name: used.cpu for name, used in result.usage.items()},
             "peak": {name: used.peak for name, used in result.usage.items()},
-            "writes": result.writes,
+            "writes": dict(result.writes),
             "writes_a_pod": result.writes_a_pod,
             "faults": list(result.faults),
         }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from bench.census import Census
@@ -22,7 +22,8 @@ class Result:
 
     `expected` pods have room. `seconds` is from the beginning to the last binding, None when nothing was bound;
     `during` counts the pods bound in that time, those that have ended since included. `latencies` are of the gangs that
-    were bound whole, in seconds. `faults` are sentences, empty when all went as it should.
+    were bound whole, in seconds. `writes` are the system's, by verb and resource. `faults` are sentences, none when all
+    went as it should.
     """
 
     expected: int
@@ -31,7 +32,7 @@ class Result:
     seconds: float | None = None
     latencies: tuple[float, ...] = ()
     usage: dict[str, Usage] = field(default_factory=dict)
-    writes: int = 0
+    writes: Mapping[str, int] = field(default_factory=dict)
     faults: tuple[str, ...] = ()
 
     @property
@@ -42,7 +43,7 @@ class Result:
     @property
     def writes_a_pod(self) -> float | None:
         """Writes at the API server for each bound pod, the benchmark's own not counted."""
-        return self.writes / self.during if self.during else None
+        return sum(self.writes.values()) / self.during if self.during else None
 
     def quantile(self, percent: int) -> float | None:
         """The latency within which so many percent of the gangs were bound, in seconds."""

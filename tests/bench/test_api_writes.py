@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from bench.api_writes import writes
+import pytest
+
+from bench.api_writes import write, writes
 
 METRICS = """\
 # TYPE apiserver_request_total counter
@@ -16,4 +18,21 @@ apiserver_request_total_other{verb="POST"} 7
 
 
 def test_refused_writes_count_and_reads_and_leases_do_not() -> None:
-    assert writes(METRICS) == 105
+    assert writes(METRICS) == {"POST pods/binding": 3, "PATCH pods": 2, "PATCH queues/status": 100}
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "expected"),
+    [
+        ("POST", "/api/v1/namespaces", "POST namespaces"),
+        ("DELETE", "/api/v1/namespaces/a", "DELETE namespaces"),
+        ("POST", "/api/v1/nodes", "POST nodes"),
+        ("POST", "/api/v1/namespaces/a/pods", "POST pods"),
+        ("DELETE", "/api/v1/namespaces/a/pods/b", "DELETE pods"),
+        ("POST", "/api/v1/namespaces/a/pods/b/binding", "POST pods/binding"),
+        ("PATCH", "/apis/x.io/v1/queues/default/status", "PATCH queues/status"),
+        ("POST", "/apis/x.io/v1/namespaces/a/podgroups", "POST podgroups"),
+    ],
+)
+def test_a_request_is_counted_as_the_api_server_counts_it(method: str, path: str, expected: str) -> None:
+    assert write(method, path) == expected

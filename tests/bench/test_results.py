@@ -19,7 +19,7 @@ def result(rate: float, *, partial: int = 0, bound: int = 100, faults: tuple[str
         seconds=bound / rate if bound else None,
         latencies=tuple(index / 1000 for index in range(1, 101)),
         usage={SYSTEM: Usage(0.1, 50.0), API_SERVER: Usage(0.2, 300.0), ETCD: Usage(0.05, 40.0)},
-        writes=220,
+        writes={"POST pods/binding": 100, "PATCH podgroups": 120},
         faults=faults,
     )
 
