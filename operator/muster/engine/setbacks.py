@@ -27,6 +27,8 @@ class Setbacks:
 
     async def rest(self, *keys: str) -> None:
         """Pause, if one of these failed the last time, for as long as its failures call for."""
+        if not self._counts:
+            return
         most = max((self._counts.get(key, 0) for key in keys), default=0)
         if most:
             await self._clock.sleep(self._backoff.pause(most))
