@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
 import pytest
 
 from muster.controllers.children import Children
+from muster.controllers.runner import LOOKING_AT
 from muster.kube.errors import Conflict, NotFound
 from muster.kube.informer import Informer
 from muster.kube.objects import ObjectMeta, OwnerReference, Pod
@@ -82,3 +84,53 @@ def test_a_reference_from_another_namespace_makes_no_child() -> None:
         pods.informer.record(child)
     assert [pod.key for pod in pods.owned_by("default", "7")] == ["default/head"]
     assert [pod.key for pod in pods.owned_by("elsewhere", "7")] == ["elsewhere/intruder"]
+
+
+@pytest.fixture
+def told() -> Iterator[list[tuple[str, str] | None]]:
+    """A list for whose each change of the pods is, in a look at a cluster."""
+    token = LOOKING_AT.set(("RayCluster", "default/demo"))
+    yield []
+    LOOKING_AT.reset(token)
+
+
+class Answering(Server):
+    """One that carries out what it is asked to, on the object as it is."""
+
+    async def create(self, *_: Any, **__: Any) -> Pod:
+        return pod(uid="2", version="9")
+
+    async def patch(self, *_: Any, **__: Any) -> Pod:
+        return pod(version="9")
+
+    async def delete(self, *_: Any, **__: Any) -> Pod:  # type: ignore[override]
+        return pod(version="9")
+
+
+async def test_only_what_a_look_creates_or_deletes_is_told_of_as_its_own(told: list[tuple[str, str] | None]) -> None:
+    """What a patch or a read comes back with may hold what others did: nobody tells of that again."""
+    own = LOOKING_AT.get()
+    acts: list[tuple[Callable[[Children[Pod]], Awaitable[object]], object]] = [
+        (lambda pods: pods.create({"metadata": {"name": "head", "namespace": "default"}}), own),
+        (lambda pods: pods.delete(pod()), own),
+        (lambda pods: pods.patch(pod(), {}), None),
+        (lambda pods: pods.replace_spec(pod(), {}, {}), None),
+        (lambda pods: pods.read("default", "head"), None),
+    ]
+    for act, by in acts:
+        pods = children(Answering(GONE, pod(version="9")))
+        told.clear()
+        pods.informer.subscribe(lambda change: told.append(LOOKING_AT.get()))
+        told.clear()
+        await act(pods)
+        assert told[-1] == by
+        assert LOOKING_AT.get() == own
+
+
+async def test_the_change_that_a_conditional_delete_met_is_news(told: list[tuple[str, str] | None]) -> None:
+    pods = children(Server(CONFLICT, pod(version="8")))
+    pods.informer.subscribe(lambda change: told.append(LOOKING_AT.get()))
+    told.clear()
+    with pytest.raises(Conflict):
+        await pods.delete(pod(), unchanged=True)
+    assert told == [None]

@@ -1,6 +1,7 @@
 """The objects that a controller makes for its owners: read from an informer, written with care.
 
 What is written is in the informer's store at once (read your writes), so that the next look does not do it again. What
+a look creates or deletes is no news to its owner; what else the API server answers with may hold what others did. What
 belongs to somebody else is never changed or deleted: ownership is the UID of the controlling owner reference, and every
 delete names the UID that it means. That an object is there already, or gone already, is normal.
 
@@ -13,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Generic, TypeVar
 
+from muster.controllers.runner import by_others
 from muster.kube.client import ApiClient, PatchKind
 from muster.kube.errors import AlreadyExists, Conflict, NotFound
 from muster.kube.informer import Change, Informer
@@ -83,7 +85,7 @@ class Children(Generic[T]):
             found = await self._client.get(self.resource, namespace, name, decode=self._decode)
         except NotFound:
             return None
-        self.informer.record(found)
+        self._record_news(found)
         return found
 
     async def create(self, manifest: Mapping[str, Any]) -> T:
@@ -121,7 +123,7 @@ class Children(Generic[T]):
         meta = present.metadata
         body = {**patch, "metadata": {**patch.get("metadata", {}), "uid": meta.uid}}
         patched = await self._client.patch(self.resource, meta.namespace, meta.name, body, decode=self._decode)
-        self.informer.record(patched)
+        self._record_news(patched)
         return patched
 
     async def replace_spec(self, present: T, spec: Mapping[str, Any], annotations: Mapping[str, str]) -> T:
@@ -141,7 +143,7 @@ class Children(Generic[T]):
         replaced = await self._client.patch(
             self.resource, meta.namespace, meta.name, patch, kind=PatchKind.JSON, decode=self._decode
         )
-        self.informer.record(replaced)
+        self._record_news(replaced)
         return replaced
 
     async def delete(
@@ -184,6 +186,11 @@ class Children(Generic[T]):
         else:
             self.informer.record(left)
         return True
+
+    def _record_news(self, found: T) -> None:
+        """Record what others may have had a part in: the watch will not tell of it a second time."""
+        with by_others():
+            self.informer.record(found)
 
     def _hide(self, meta: ObjectMeta) -> None:
         """Until the watch tells that the object is gone, we know better."""

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Protocol
@@ -24,6 +26,16 @@ logger = logging.getLogger(__name__)
 
 LOOKING_AT: ContextVar[tuple[str, str] | None] = ContextVar("LOOKING_AT", default=None)
 """The runner and the key whose look makes the change that is being told of; None for what others do."""
+
+
+@contextmanager
+def by_others() -> Iterator[None]:
+    """What a look tells of in the block may be what others did."""
+    token = LOOKING_AT.set(None)
+    try:
+        yield
+    finally:
+        LOOKING_AT.reset(token)
 
 
 @dataclass(frozen=True, slots=True)
