@@ -45,6 +45,8 @@ from muster.ray.upgrade import generation_annotations, generation_hash
 Manifest = dict[str, Any]
 HEAD_GROUP = labels.HEAD_GROUP
 
+CHANGED_SECONDS = 1.0
+"""When to look again at a pod that had changed before it could be deleted."""
 _LARGEST_BATCH = 128
 """Pods made and posted together. Making one takes a quarter of a millisecond in which nothing else happens."""
 
@@ -216,7 +218,9 @@ class ClusterPods:
             )
         except ApiError as error:
             if deletion.unchanged and isinstance(error, Conflict):
-                return False  # the change comes as an event, and is looked at then
+                # Of not every change is the cluster told.
+                self._outcome.look_again.append(self._context.clock.now() + CHANGED_SECONDS)
+                return False
             if self._outcome.failed(f"FailedDelete{role}Pod", error):
                 self._say("Warning", f"FailedToDelete{role}Pod", f"Failed deleting pod {pod.key}: {error}", "Delete")
             return False

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from muster.api.raycluster import RayCluster
 from muster.controllers.context import Context
 from muster.controllers.raycluster.memory import ClusterMemory
-from muster.controllers.raycluster.pods import ClusterPods, PodsOutcome
+from muster.controllers.raycluster.pods import CHANGED_SECONDS, ClusterPods, PodsOutcome
 from muster.controllers.raycluster.quota_turns import QuotaTurns, Turn
 from muster.kube.errors import ApiError, Conflict, Forbidden
 from muster.kube.objects import Pod
@@ -55,21 +55,22 @@ async def pods_within_quota(
 
 
 async def _give_back(context: Context, cluster: RayCluster, turn: Turn) -> PodsOutcome:
-    """Delete the pods that the gang has. One that has changed meanwhile is looked at again when that is told."""
+    """Delete the pods that the gang has. One that has changed meanwhile is looked at again soon."""
     outcome = PodsOutcome(failure=turn.failure, look_again=[turn.until])
     pods = [pod for pod in context.pods_of(cluster) if not is_terminating(pod)]
     message = f"{turn.failure.message}. The gang keeps no pod until there is room for all of it, and tries again"
     context.say(cluster, "Warning", "QuotaExceeded", message, "Create")
     for error in await asyncio.gather(*(_delete(context, pod) for pod in pods)):
-        outcome.error = outcome.error or error
+        if isinstance(error, Conflict):
+            outcome.look_again.append(context.clock.now() + CHANGED_SECONDS)
+        else:
+            outcome.error = outcome.error or error
     return outcome
 
 
 async def _delete(context: Context, pod: Pod) -> ApiError | None:
     try:
         await context.pods.delete(pod, unchanged=True)
-    except Conflict:
-        return None
     except ApiError as error:
         return error
     return None
