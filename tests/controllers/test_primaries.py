@@ -9,7 +9,7 @@ import pytest
 
 from muster.controllers.context import ObservedRayJob
 from muster.controllers.primaries import Primaries
-from muster.kube.errors import ApiError, Conflict, NotFound, Unreachable
+from muster.kube.errors import ApiError, Conflict, NotFound, ServerError, Undecodable, Unreachable
 from muster.kube.informer import Informer
 from muster.kube.resource import RAYJOBS
 
@@ -150,3 +150,30 @@ async def test_an_object_of_the_wrong_shape_is_read_as_it_is_stored() -> None:
     assert await kept.primaries.read(KEY) == malformed
     assert await kept.primaries.read(KEY) == malformed
     assert kept.server.reads == 2
+
+
+@pytest.mark.parametrize(
+    "trouble",
+    [Unreachable("the connection was lost"), ServerError(500, "Internal", "time-out of etcd"), Undecodable("no JSON")],
+    ids=lambda error: type(error).__name__,
+)
+@pytest.mark.parametrize("act", ["patch", "delete"])
+async def test_a_write_that_may_have_landed_is_asked_about(act: str, trouble: ApiError) -> None:
+    kept = Kept(job(7), job(8, landed=True))
+    kept.server.refusal = trouble
+    with pytest.raises(type(trouble)):
+        await (kept.primaries.patch(job(7), {}) if act == "patch" else kept.primaries.delete(job(7)))
+    kept.server.refusal = None
+    assert await kept.primaries.read(KEY) == job(8, landed=True)
+
+
+async def test_what_the_api_server_has_not_any_more_does_not_come_back_from_an_informer_that_lags() -> None:
+    kept = Kept(job(7), None)
+    kept.primaries.told_of(KEY, "9")
+    assert await kept.primaries.read(KEY) is None
+    assert await kept.primaries.read(KEY) is None, "the informer has version 7 still"
+    kept.server.present = job(12)
+    kept.sees(job(12))
+    reads = kept.server.reads
+    assert await kept.primaries.read(KEY) == job(12), "another one of the same name"
+    assert kept.server.reads == reads

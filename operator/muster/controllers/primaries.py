@@ -1,8 +1,8 @@
 """The custom resources of one kind that a reconciler looks after: read from an informer, written with care.
 
 A look starts from what the informer has, so that it costs the API server nothing. That is the present state unless
-something newer is known to exist: kopf's watch has told of a later version, or a write was refused because the object
-has changed or is gone. Then the API server is asked once, and its answer is the informer's from then on. Each write
+something newer may exist: kopf's watch has told of a later version, a write was refused, or nobody knows whether it has
+landed. Then the API server is asked once, and its answer is the informer's from then on. Each write
 names the version that it was decided on and is in the informer's store at once, so the next look starts from it.
 """
 
@@ -15,7 +15,7 @@ from typing import Any, Final, Generic, TypeVar
 import msgspec
 
 from muster.kube.client import ApiClient
-from muster.kube.errors import UNREADABLE, Conflict, NotFound
+from muster.kube.errors import UNREADABLE, ApiError, NotFound
 from muster.kube.informer import Change, Informer
 from muster.kube.objects import ApiObject
 from muster.kube.resource import Resource
@@ -81,6 +81,8 @@ class Primaries(Generic[T]):
             raw = await self._client.get(self._resource, namespace, name)
         except NotFound:
             self._own.pop(key, None)
+            if found is not None:  # the informer lags, and may for long
+                self._newer[key] = version_of(found) + 1
             return None
         except BaseException:
             self._newer[key] = _NEWER_THAN_ANY
@@ -117,10 +119,10 @@ class Primaries(Generic[T]):
 
     @contextmanager
     def _doubting(self, raw: Raw) -> Iterator[None]:
-        """After a refusal of a write for the object's state: the watch may take long to tell of that state."""
+        """After a write that was refused, or may have landed unseen: the watch may take long to tell what is now."""
         try:
             yield
-        except (Conflict, NotFound):
+        except ApiError:
             self._newer[f"{raw['metadata']['namespace']}/{raw['metadata']['name']}"] = _NEWER_THAN_ANY
             raise
 
