@@ -177,3 +177,14 @@ async def test_what_the_api_server_has_not_any_more_does_not_come_back_from_an_i
     reads = kept.server.reads
     assert await kept.primaries.read(KEY) == job(12), "another one of the same name"
     assert kept.server.reads == reads
+
+
+async def test_versions_that_begin_again_below_our_writes_are_news() -> None:
+    """The API server's store was restored from a backup, and the informer has found out."""
+    kept = Kept(job(7), job(7))
+    await kept.primaries.patch(job(7), {})
+    assert not kept.primaries.told_of(KEY, "8")
+    kept.informer = kept.primaries._informer = Informer(kept.server, RAYJOBS, ObservedRayJob)  # type: ignore[arg-type]
+    kept.sees(job(3))
+    assert kept.primaries.told_of(KEY, "3")
+    assert kept.primaries.told_of(KEY, "4")

@@ -58,7 +58,9 @@ class Primaries(Generic[T]):
         version = number(resource_version)
         if version > self._version_of(key):
             self._newer[key] = max(version, self._newer.get(key, 0))
-        return not version or version > self._own.get(key, 0)
+        own = self._own.get(key, 0)
+        # An informer that has an older one than we wrote has begun anew, with a store restored from a backup.
+        return not version or version > own or self._version_of(key) < own
 
     def tell_ends(self, tell: Callable[[str], None]) -> None:
         """Call `tell` with the key of each object that is gone; one that went unwatched is found by the next list."""
