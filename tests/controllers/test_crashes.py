@@ -77,3 +77,14 @@ async def test_a_place_begins_anew_after_a_while_without_a_crash() -> None:
     await clock.advance(FORGET_SECONDS)
     known.note("cluster", crashed("c"))
     assert known.troubles("cluster", []) == []
+
+
+def test_pods_that_stay_although_they_have_ended_count_once_each() -> None:
+    """Two at one place, and the API server refuses to delete them: every look comes upon both."""
+    pods, seen = [crashed("one"), crashed("another")], CrashedPods(FakeClock())
+    for _ in range(3):
+        for one in pods:
+            seen.note("cluster", one)
+    (trouble,) = seen.troubles("cluster", pods)
+    assert "2 pods in its place" in trouble.sentence
+    assert trouble.hopeless_from == math.inf

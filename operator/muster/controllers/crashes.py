@@ -20,15 +20,17 @@ from muster.ray.pod_health import is_running_and_ready, is_terminating
 
 FORGET_SECONDS: Final = 600.0
 """After so long without a crash a place begins anew, as a kubelet's back-off does."""
+_REMEMBERED: Final = 8
+"""Pods of one place that are there at the same time, at most: those that can't be deleted are seen again and again."""
 
 _Place = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class _Crashes:
-    """How many at one place, in a row; `pod` is the UID of the last."""
+    """How many at one place, in a row; `pods` are the UIDs of the last few."""
 
-    pod: str
+    pods: tuple[str, ...]
     times: int
     last: float
     trouble: Trouble
@@ -49,9 +51,11 @@ class CrashedPods:
         self._forget_old()
         places = self._clusters.setdefault(cluster, {})
         before = places.get(_place(pod))
-        if before is None or before.pod != pod.metadata.uid:
+        counted = () if before is None else before.pods
+        if pod.metadata.uid not in counted:
             times = 1 if before is None else before.times + 1
-            places[_place(pod)] = _Crashes(pod.metadata.uid, times, self._clock.now(), trouble)
+            pods = (*counted, pod.metadata.uid)[-_REMEMBERED:]
+            places[_place(pod)] = _Crashes(pods, times, self._clock.now(), trouble)
 
     def troubles(self, cluster: str, pods: Iterable[Pod]) -> list[Trouble]:
         """Where pods crash on. A place whose present pod is ready has done better this time."""
