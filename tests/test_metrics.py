@@ -17,6 +17,7 @@ from muster.controllers.context import ObservedRayCluster
 from muster.controllers.figures import ControllerFigures
 from muster.controllers.job_figures import KnownJobs
 from muster.controllers.runner import Requeue, Runner
+from muster.controllers.slots import Slots
 from muster.controllers.workqueue import WorkQueue
 from muster.kube.objects import PodGroup
 from muster.metrics import metrics_text, serve_metrics
@@ -161,7 +162,7 @@ class Slow:
 async def test_looks_are_counted_and_timed() -> None:
     clock = FakeClock()
     queue, slow = WorkQueue(clock=clock), Slow(clock)
-    runner = Runner("RayJob", slow, queue, concurrency=1, clock=clock)
+    runner = Runner("RayJob", slow, queue, slots=Slots(1), clock=clock)
     for key in ("a", "b", "c"):
         queue.add(key)
     task = asyncio.create_task(runner.run())

@@ -44,7 +44,7 @@ async def running(
     reconciler: Recording, clock: FakeClock, concurrency: int = 3
 ) -> AsyncIterator[tuple[WorkQueue, asyncio.Task[None]]]:
     queue = WorkQueue(clock=clock, back_off=BackOff(first=1, factor=2, longest=60))
-    task = asyncio.create_task(Runner("test", reconciler, queue, concurrency=concurrency).run())
+    task = asyncio.create_task(Runner("test", reconciler, queue, slots=Slots(concurrency)).run())
     try:
         yield queue, task
     finally:

@@ -39,6 +39,10 @@ class ManualClock:
         self._now = target
         await settle()
 
+    def pass_by(self, seconds: float) -> None:
+        """Time that goes by while the caller works: nobody else runs meanwhile."""
+        self._now += seconds
+
     async def put_back(self, seconds: float) -> None:
         """Be set to an earlier time. Who sleeps does so as long as before: a sleep is no appointment."""
         await settle()

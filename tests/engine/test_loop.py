@@ -47,6 +47,23 @@ async def test_the_first_cycle_comes_after_the_debounce_without_any_cause() -> N
         assert cycles.times == [0.01]
 
 
+@pytest.mark.parametrize(("took", "gathers"), [(0.001, 0.01), (0.02, 0.06), (5.0, 0.1)])
+async def test_after_a_long_cycle_changes_gather_longer(took: float, gathers: float) -> None:
+    clock = ManualClock()
+    cycles = Cycles(clock)
+    loop = SchedulingLoop(cycles, clock, debounce=0.01)
+    cycles.on_cycle = lambda: clock.pass_by(took)
+    async with running(loop):
+        await clock.advance(0.01)
+        over = clock.now() - cycles.start
+        loop.wake()
+        await clock.advance(gathers - 0.001)
+        assert len(cycles.times) == 1
+        await clock.advance(0.002)
+        assert len(cycles.times) == 2
+        assert cycles.times[1] - over == pytest.approx(gathers, abs=1e-3)
+
+
 async def test_nothing_changes_so_no_cycle_runs_however_long_it_takes() -> None:
     clock = ManualClock()
     cycles = Cycles(clock)

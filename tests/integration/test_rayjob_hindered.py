@@ -133,7 +133,7 @@ async def test_dashboards_that_do_not_answer_hold_up_no_other_job(
     connection: Connection, seen: Observed, dashboards: RayDashboards, stand_ins: StandIns
 ) -> None:
     dashboards.timeout, dashboards.hangs = 1000.0, {"hang"}
-    async with Operator(connection, seen.namespace, dashboards, concurrency=2):
+    async with Operator(connection, seen.namespace, dashboards, concurrency=2, most_at_once=2):
         for name in ("one", "two", "three"):
             await seen.api.create(RAYJOBS, seen.namespace, ray_job(name, "hang", submissionMode="HTTPMode"))
             await seen.job_state(name, "Running")

@@ -91,7 +91,8 @@ class ControllerOptions:
     Ray job is looked at; after `status_check_timeout` without an answer the job counts as lost; a submitter gets
     `submitter_grace` to end after its Ray job did. `redis_cleanup` says whether a cluster with its state in a Redis is
     held until that has been cleared out. `random_pod_delete`: workers beyond `replicas` go also where Ray's autoscaler
-    has not named them. A pod whose node has not answered for `dead_node_timeout` is replaced. An object rests for
+    has not named them. A pod whose node has not answered for `dead_node_timeout` is replaced. `concurrency`
+    looks of a kind are under way at once, and up to `most_at_once` while they are stuck. An object rests for
     `rest` after each look, so that changes that come together are looked at together.
     """
 
@@ -101,7 +102,8 @@ class ControllerOptions:
     gate: str | None = labels.GANG_GATE
     gangs: bool = True
     namespaces: tuple[str, ...] = ()
-    concurrency: int = 100
+    concurrency: int = 10
+    most_at_once: int = 100
     rest: float = 0.05
     poll_interval: float = 3.0
     status_check_timeout: float = 300.0
@@ -131,7 +133,7 @@ class Context:
         self.recorder = recorder
         self.options = options
         self.dashboards = dashboards
-        self.job_slots = Slots(options.concurrency)
+        self.job_slots = Slots(options.concurrency, options.most_at_once, clock=clock)
         self.dashboard_turns = DashboardTurns(self.job_slots)
         self.clock = clock or SystemClock()
         self.random = random or Random()

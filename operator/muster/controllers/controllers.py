@@ -15,6 +15,7 @@ from muster.controllers.queue import QueueReconciler
 from muster.controllers.raycluster import RayClusterReconciler
 from muster.controllers.rayjob import RayJobReconciler
 from muster.controllers.runner import Runner
+from muster.controllers.slots import Slots
 from muster.controllers.wiring import Wiring
 from muster.controllers.workqueue import WorkQueue
 from muster.kube.client import ApiClient
@@ -56,11 +57,10 @@ class Controllers:
         self.ray_clusters = WorkQueue(clock=clock, rest=options.rest)
         self.queues = WorkQueue(clock=clock)
         self._queue_reconciler = QueueReconciler(self._context)
+        slots = Slots(options.concurrency, options.most_at_once, clock=clock)
         self._runners = [
             Runner("RayJob", RayJobReconciler(self._context), self.ray_jobs, slots=self._context.job_slots),
-            Runner(
-                "RayCluster", RayClusterReconciler(self._context), self.ray_clusters, concurrency=options.concurrency
-            ),
+            Runner("RayCluster", RayClusterReconciler(self._context), self.ray_clusters, slots=slots),
         ]
         self._gangs = options.gangs
         if self._gangs:

@@ -54,9 +54,7 @@ class Reconciler(Protocol):
 
 
 class Runner:
-    """Works off one queue with one reconciler. `slots`, if the reconciler steps out of them, are in place of
-    `concurrency`.
-    """
+    """Works off one queue with one reconciler, as many keys at a time as there are slots."""
 
     def __init__(
         self,
@@ -64,7 +62,6 @@ class Runner:
         reconciler: Reconciler,
         queue: WorkQueue,
         *,
-        concurrency: int = 10,
         slots: Slots | None = None,
         clock: Clock | None = None,
     ) -> None:
@@ -76,7 +73,7 @@ class Runner:
         """How long all looks took together, by the clock."""
         self._reconciler = reconciler
         self.queue = queue
-        self._slots = slots or Slots(concurrency)
+        self._slots = slots or Slots(10)
 
     async def run(self) -> None:
         """Work until the queue is closed or the task is cancelled."""

@@ -1,16 +1,22 @@
 """When to decide.
 
 The loop sleeps until a change that matters wakes it or a deadline that the last cycle named is reached, lets changes
-that come in a burst gather for `debounce` seconds, and runs one cycle. There is no tick: a cluster in which nothing
-changes costs nothing. Between two cycles it always yields, so that watches and writes go on.
+that come in a burst gather for `debounce` seconds, and runs one cycle. While cycles take long they gather longer, up to
+a tenth of a second, so that deciding leaves time for acting. There is no tick: a cluster in which nothing changes costs
+nothing. Between two cycles it always yields, so that watches and writes go on.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import Final
 
 from muster.engine.clock import Clock, wait_until
+
+_SHARE: Final = 3.0
+"""For so many times as long as a cycle took, changes gather before the next one."""
+_LONGEST_GATHERING: Final = 0.1
 
 
 class SchedulingLoop:
@@ -37,11 +43,14 @@ class SchedulingLoop:
         """Run a first cycle, then one for each burst of changes or deadline, until cancelled."""
         self.wake()
         deadline: float | None = None
+        took = 0.0
         while True:
             await wait_until(self._clock, self._woken, deadline)
-            await self._clock.sleep(self._debounce)
+            await self._clock.sleep(max(self._debounce, min(_SHARE * took, _LONGEST_GATHERING)))
             self._woken.clear()
-            deadline = self._cycle(self._clock.now())
+            began = self._clock.now()
+            deadline = self._cycle(began)
+            took = max(0.0, self._clock.now() - began)
             self.cycles += 1
             if not self._woken.is_set():
                 self._idle.set()
