@@ -52,6 +52,12 @@ def test_a_head_pod_says_what_it_is() -> None:
     }
 
 
+def test_finalizers_of_a_template_are_on_its_pods() -> None:
+    user = template(metadata={"finalizers": ["example.org/archive-logs"]})
+    for pod in (head_pod(ray_cluster(head={"template": user}), "demo-head-x"), worker(worker_group(template=user))):
+        assert pod["metadata"]["finalizers"] == ["example.org/archive-logs"]
+
+
 def test_a_worker_pod_says_which_worker_it_is() -> None:
     labels = worker(place=WorkerPlace(replica=4))["metadata"]["labels"]
     assert labels["ray.io/node-type"] == "worker"

@@ -116,9 +116,11 @@ def _metadata(cluster: RayCluster, node: RayNode, name: str, every_pod: EveryPod
     if overwrite is not None:
         annotations[labels.OVERWRITE_CONTAINER_COMMAND] = overwrite
     annotations[labels.TEMPLATE_HASH] = template_hash(node)
+    finalizers = template.get("finalizers")
     return {
         "name": name,
         "namespace": cluster.metadata.namespace,
+        **({"finalizers": list(finalizers)} if finalizers else {}),
         "labels": {**dict(every_pod.labels), **_labels(cluster.metadata.name, node, template.get("labels") or {})},
         "annotations": annotations,
         "ownerReferences": [owner_reference(cluster)],
