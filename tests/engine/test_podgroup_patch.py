@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from muster.engine.podgroup_patch import pod_group_patch
-from muster.kube.objects import PodGroup
+from muster.kube.objects import OwnerReference, PodGroup
 from muster.scheduler.outcome import PodGroupStatus
 from muster.scheduler.reasons import Code, Reason
 from muster.scheduler.specs import Condition, Phase
@@ -180,3 +180,13 @@ def test_the_minimum_that_a_gang_met_outlives_us() -> None:
     assert patch(gone, wanted(Phase.PENDING)) == {
         "metadata": {"uid": "u", "annotations": {"muster.dev/minimum-met": None}}
     }
+
+
+@pytest.mark.parametrize(("api_version", "cleared"), [("ray.io/v1", True), ("batch.volcano.sh/v1alpha1", False)])
+def test_who_set_which_field_is_forgotten_of_pod_groups_that_we_made(api_version: str, cleared: bool) -> None:
+    owner = OwnerReference(api_version=api_version, kind="RayJob", name="demo", uid="o", controller=True)
+    group = shown({"phase": "Inqueue"})
+    group = msgspec.structs.replace(group, metadata=msgspec.structs.replace(group.metadata, owner_references=[owner]))
+    assert patch(group, wanted(Phase.INQUEUE)) is None, "no write for that alone"
+    written = patch(group, wanted(Phase.RUNNING)) or {}
+    assert written["metadata"].get("managedFields") == ([{}] if cleared else None)

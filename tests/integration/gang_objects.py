@@ -66,14 +66,25 @@ class Gangs:
         await self.api.create(PODGROUPS, self.namespace, body)
 
     async def pod(
-        self, name: str, group: str | None = None, *, cpu: str = "1", gates: tuple[str, ...] = (GATE,), **spec: Any
+        self,
+        name: str,
+        group: str | None = None,
+        *,
+        cpu: str = "1",
+        gates: tuple[str, ...] = (GATE,),
+        owner: dict[str, Any] | None = None,
+        **spec: Any,
     ) -> Pod:
         notes = {} if group is None else {"scheduling.k8s.io/group-name": group}
         container = {"name": "main", "image": "none", "resources": {"requests": {"cpu": cpu}}}
         body = {
             "apiVersion": "v1",
             "kind": "Pod",
-            "metadata": {"name": name, "annotations": {**notes, **spec.pop("annotations", {})}},
+            "metadata": {
+                "name": name,
+                "annotations": {**notes, **spec.pop("annotations", {})},
+                "ownerReferences": [owner] if owner else None,
+            },
             "spec": {
                 "schedulerName": self.scheduler,
                 "containers": [container],

@@ -87,6 +87,18 @@ async def test_a_pod_without_our_gate_is_bound_with_one_write(bench: Bench, gang
     assert (bench.bound, proxy.writes) == (["p"], 1)
 
 
+@pytest.mark.parametrize(("group", "kept"), [("ray.io", False), ("example.org", True)])
+async def test_of_pods_that_we_made_nobody_keeps_who_set_which_field(
+    bench: Bench, gangs: Gangs, group: str, kept: bool
+) -> None:
+    owner = {"apiVersion": f"{group}/v1", "kind": "RayCluster", "name": "demo", "uid": "o", "controller": True}
+    await bench.bind(await gangs.pod("p", owner=owner), "n1")
+    await gangs.api.patch(PODS, gangs.namespace, "p", {"status": {"phase": "Running"}}, subresource="status")
+    found = await gangs.api.get(PODS, gangs.namespace, "p")
+    assert found["spec"]["nodeName"] == "n1"
+    assert ("managedFields" in found["metadata"]) is kept
+
+
 async def test_a_gate_of_another_stays_and_keeps_the_pod_from_being_bound(bench: Bench, gangs: Gangs) -> None:
     await bench.bind(await gangs.pod("p", gates=("example.com/a", GATE, "example.com/b")), "n1")
     found = await gangs.read_pod("p")

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from muster.engine.field_ownership import CLEARED, may_be_cleared
 from muster.engine.wire_keys import QUEUE_ALLOCATION_GATE
 from muster.kube.objects import Pod
 
@@ -27,7 +28,10 @@ def held_by_others(pod: Pod, gate: str) -> bool:
 
 
 def gate_removal(pod: Pod, gate: str) -> list[dict[str, Any]] | None:
-    """A JSON patch that takes our gates away from this very pod (UID), at their places; None when it has none."""
+    """A JSON patch that takes our gates away from this very pod (UID), at their places; None when it has none.
+
+    Of a pod that we made it clears the record of its fields' owners, too.
+    """
     ours = removable(pod, gate)
     patch: list[dict[str, Any]] = []
     # The last first: what is removed moves those behind it.
@@ -35,4 +39,8 @@ def gate_removal(pod: Pod, gate: str) -> list[dict[str, Any]] | None:
         if found.name in ours:
             path = f"/spec/schedulingGates/{index}"
             patch += [{"op": "test", "path": f"{path}/name", "value": found.name}, {"op": "remove", "path": path}]
-    return [{"op": "test", "path": "/metadata/uid", "value": pod.metadata.uid}, *patch] if patch else None
+    if not patch:
+        return None
+    if may_be_cleared(pod.metadata):
+        patch.append({"op": "add", "path": "/metadata/managedFields", "value": CLEARED})
+    return [{"op": "test", "path": "/metadata/uid", "value": pod.metadata.uid}, *patch]

@@ -13,6 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from muster.engine import wire_keys
+from muster.engine.field_ownership import CLEARED, may_be_cleared
 from muster.engine.reason_document import reason_document
 from muster.engine.times import rfc3339
 from muster.kube.objects import PodGroup, PodGroupCondition
@@ -40,6 +41,8 @@ def pod_group_patch(
     metadata: dict[str, Any] = {"uid": shown.metadata.uid}
     if annotations:
         metadata["annotations"] = annotations
+    if may_be_cleared(shown.metadata):
+        metadata["managedFields"] = CLEARED
     return {"metadata": metadata, "status": fields} if fields else {"metadata": metadata}
 
 
