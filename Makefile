@@ -11,8 +11,8 @@ STAMP  := $(VENV)/.installed
 CLUSTER ?= kind
 # How many of them at once; a small cluster that is given may have room for one only.
 PARALLEL ?= 2
-# How many integration tests at once: more than there are processors, since each waits for half of its time.
-PROCESSES ?= 4
+# How many integration tests at once.
+PROCESSES ?= 2
 # `make demo KEEP=1` leaves the cluster up.
 KEEP ?=
 # `make bench ARGS="--scenario 1000x3"`: what `python -m bench --help` tells of.

@@ -183,7 +183,7 @@ class FaultProxy:
         async with self._session.get(URL(self._upstream.server + path_and_query, encoded=True)) as response:
             return Replay(response.status, await response.read())
 
-    async def arrival(self, when: When, *, count: int = 1, deadline: float = 20.0) -> ProxiedRequest:
+    async def arrival(self, when: When, *, count: int = 1, deadline: float = 60.0) -> ProxiedRequest:
         """Wait until `count` requests for which `when` holds have come, since the start; returns the last of them."""
 
         def found() -> list[ProxiedRequest]:

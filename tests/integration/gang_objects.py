@@ -122,7 +122,7 @@ class Gangs:
         pods = await self.api.list(PODS, self.namespace, decode=Pod)
         return {pod.metadata.name: pod.spec.node_name for pod in pods if pod.spec.node_name}
 
-    async def wait_bound(self, names: Iterable[str], deadline: float = 20.0) -> None:
+    async def wait_bound(self, names: Iterable[str], deadline: float = 60.0) -> None:
         """Wait until all of these have a node."""
 
         async def holds() -> bool:
@@ -164,7 +164,7 @@ class Gangs:
         return [(each["reason"], each.get("note", "")) for each in about]
 
 
-async def eventually(holds: Callable[[], Awaitable[bool] | bool], what: str, deadline: float = 20.0) -> None:
+async def eventually(holds: Callable[[], Awaitable[bool] | bool], what: str, deadline: float = 60.0) -> None:
     """Wait until `holds()`; AssertionError naming `what` at the deadline (seconds)."""
     try:
         async with asyncio.timeout(deadline):

@@ -26,7 +26,7 @@ async def running(*informers: Informer[Any]) -> AsyncIterator[None]:
                 await task
 
 
-async def eventually(holds: Callable[[], object], what: str = "the condition", deadline: float = 20.0) -> None:
+async def eventually(holds: Callable[[], object], what: str = "the condition", deadline: float = 60.0) -> None:
     """Wait until `holds` is true; AssertionError when it is not within the deadline (seconds)."""
     try:
         async with asyncio.timeout(deadline):
