@@ -29,8 +29,9 @@ from tests.cluster.control_plane import ControlPlane
 from tests.cluster.process import Background, start
 
 REPOSITORY = Path(__file__).parents[1]
-_QUIET: Final = 1.0
-"""Seconds without a write after which there is nothing more to come."""
+_QUIET: Final = 3.0
+"""Seconds without a write after which there is nothing more to come. Muster holds a status back for up to two: with
+less, what it says of the gangs that were parked before would count as writes for those that arrive."""
 
 
 @dataclass(frozen=True, slots=True)

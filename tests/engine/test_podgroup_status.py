@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import msgspec
 import pytest
 
 from muster.engine.podgroup_status import PodGroupWriter
+from muster.engine.refreshing import EACH, PACE
 from muster.engine.settling import LONGEST_SETTLING, SETTLING
 from muster.kube.events import EventRecorder
 from muster.kube.objects import PodGroup
 from muster.scheduler.outcome import PodGroupStatus
-from muster.scheduler.reasons import Code, Reason
+from muster.scheduler.reasons import Code, Reason, describe
 from muster.scheduler.specs import Condition, Phase
+from muster.testing import NAMESPACE, Cluster, gang, nodes, queue, resources
 from tests.engine.manual_clock import ManualClock
 
 KEY = "ns/pg"
@@ -64,6 +67,9 @@ class Desk:
         await self.clock.advance(seconds)
 
 
+AnyDesk = TypeVar("AnyDesk", bound=Desk)
+
+
 def merged(there: Any, patch: Any) -> Any:
     """A merge patch carried out (RFC 7386)."""
     if not isinstance(patch, Mapping):
@@ -78,7 +84,7 @@ def merged(there: Any, patch: Any) -> Any:
 
 
 @asynccontextmanager
-async def at_work(desk: Desk) -> AsyncIterator[Desk]:
+async def at_work(desk: AnyDesk) -> AsyncIterator[AnyDesk]:
     task = asyncio.create_task(desk.writer.queue.run())
     try:
         yield desk
@@ -205,3 +211,102 @@ async def test_phases_are_never_written_backwards() -> None:
             desk.say(step)
             await desk.pass_time(SETTLING)
         assert desk.phases == ["Inqueue", "Inqueue", "Inqueue", "Running", "Running", "Completed"]
+
+
+class Office(Desk):
+    """A desk for all PodGroups of a cluster; `writes` counts how often each is written."""
+
+    def __init__(self, names: list[str]) -> None:
+        super().__init__()
+        made = {"metadata": {"namespace": NAMESPACE, "uid": "u"}, "spec": {"minMember": 3}}
+        self.groups = {name: msgspec.convert(merged(made, {"metadata": {"name": name}}), PodGroup) for name in names}
+        self.writes: Counter[str] = Counter()
+
+    def get(self, _namespace: str | None, name: str) -> PodGroup | None:
+        return self.groups.get(name)
+
+    def record(self, group: PodGroup) -> None:
+        self.groups[group.metadata.name] = group
+
+    async def patch(self, _resource: Any, _namespace: str, _name: str, patch: Mapping[str, Any], **_: Any) -> PodGroup:
+        self.writes[_name] += 1
+        return msgspec.convert(merged(msgspec.to_builtins(self.groups[_name]), patch), PodGroup)
+
+
+async def test_what_an_arrival_costs_does_not_grow_with_the_gangs_that_wait() -> None:
+    """Each wakes those whose queue it takes quota of, and all their reasons have other numbers then."""
+    parked, arrivals = [f"p{index}" for index in range(40)], [f"a{index}" for index in range(6)]
+    cluster = Cluster.of(nodes("n", 10, cpu=32), queue("q", capability=resources(40)), gang("h", 20, queue="q"))
+    cluster.run()
+    for index, name in enumerate(parked):
+        cluster.add(gang(name, 3, 10 + index / 100, queue="q"))
+    async with at_work(Office([*parked, *arrivals])) as office:
+        await carry_out(cluster, office)
+        assert office.writes.keys() == set(parked)
+        office.writes.clear()
+        rewritten = set()
+        for name in arrivals:
+            cluster.add(gang(name, 3, queue="q"))
+            rewritten |= await carry_out(cluster, office) & set(parked)
+        assert len(rewritten) > 20, "or the test says nothing"
+        by_themselves = sum(office.writes[name] for name in parked)
+        assert by_themselves <= 1 + len(arrivals) * LONGEST_SETTLING / PACE
+        assert all(office.writes[name] for name in arrivals)
+
+
+async def carry_out(cluster: Cluster, office: Office) -> set[str]:
+    """Let the cluster decide and the office write; the PodGroups that had anything to say."""
+    said: set[str] = set()
+    for outcome in cluster.run():
+        office.writer.update(outcome.pod_groups)
+        said |= {key.partition("/")[2] for key in outcome.pod_groups}
+    await office.pass_time(LONGEST_SETTLING)
+    return said
+
+
+def quota(used: int, *, requested: int = 4000, queue: str = "q", members: int = 3) -> PodGroupStatus:
+    reason = Reason(
+        Code.QUEUE_QUOTA, resource="cpu", requested=requested, used=used, limit=9000, queue=queue, since=NOW
+    )
+    told = Condition("Unschedulable", True, "NotEnoughResources", f"{members} wait: {describe(reason)}")
+    return PodGroupStatus(Phase.INQUEUE, (told,), 0, 0, 0, reason=reason)
+
+
+DIFFERENT: dict[str, tuple[PodGroupStatus, bool]] = {
+    "only what others use": (quota(7000), False),
+    "what the gang asks for": (quota(7000, requested=5000), True),
+    "which queue is full": (quota(7000, queue="above"), True),
+    "its phase": (replace(quota(7000), phase=Phase.PENDING), True),
+    "that a member runs": (replace(quota(7000), running=1), True),
+    "another condition": (
+        replace(quota(7000), conditions=(*quota(7000).conditions, Condition("Scheduled", False))),
+        True,
+    ),
+    "a note": (replace(quota(7000), companions={"submittergroup": "n1"}), True),
+    "the reason": (NO_ROOM, True),
+    "that it waits no more": (PLACED, True),
+}
+
+
+@pytest.mark.parametrize(("said", "is_written"), DIFFERENT.values(), ids=DIFFERENT.keys())
+async def test_a_gang_that_waits_is_written_anew_for_its_own_affairs(said: PodGroupStatus, is_written: bool) -> None:
+    async with at_work(Desk()) as desk:
+        for used in (5000, 6000):
+            desk.say(quota(used))
+            await desk.pass_time(LONGEST_SETTLING)
+        assert len(desk.phases) == 2, "the second one is the one that may be refreshed"
+        desk.say(said)
+        await desk.pass_time(LONGEST_SETTLING)
+        assert (len(desk.phases) == 3, desk.writer.queue.idle) == (is_written, True)
+
+
+async def test_numbers_that_were_passed_over_are_written_with_what_comes_next() -> None:
+    async with at_work(Desk()) as desk:
+        for used in (5000, 6000, 7000):
+            desk.say(quota(used))
+            await desk.pass_time(LONGEST_SETTLING)
+        assert "used cpu 6 " in (desk.group.status.conditions[0].message or "")
+        await desk.pass_time(EACH)
+        desk.say(quota(8000))
+        await desk.pass_time(LONGEST_SETTLING)
+        assert "used cpu 8 " in (desk.group.status.conditions[0].message or "")

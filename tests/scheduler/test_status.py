@@ -449,3 +449,34 @@ def test_whatever_a_gang_waits_for_what_ends_the_wait_is_said(code: Code) -> Non
 
 def test_who_waits_for_a_queue_to_be_made_is_told_so() -> None:
     assert reason_of(gang("g", 1, queue="none")).awaits == (Wake.MENDED_QUEUE,)
+
+
+def test_a_pod_that_waits_for_others_says_so_once_however_they_come() -> None:
+    cluster = Cluster.of(nodes("n", 1), pod_group("g", 5))
+    said: list[str] = []
+    for index in range(4):
+        cluster.add(pods("g", 1, first=index))
+        said += cluster.cycle().pods
+    assert sorted(said) == [f"default/g-w-{index}" for index in range(4)]
+    verdict = cluster.cache.tasks["uid-g-w-0"].verdict
+    assert verdict is not None
+    assert verdict.message == "4 of 5 pods exist"
+
+
+@pytest.mark.parametrize(
+    ("happens", "said"),
+    [
+        pytest.param(nodes("full", 1, cpu=1), set(), id="another node is full"),
+        pytest.param(pod_group("g", 3), {f"g-w-{n}" for n in range(4)}, id="it asks for fewer members"),
+        pytest.param(
+            [pod(f"g-w-{index}", "g", 5) for index in range(4)], {f"g-w-{n}" for n in range(4)}, id="for more"
+        ),
+    ],
+)
+def test_a_parked_pod_says_something_new_for_its_own_affairs_only(happens: list[Spec] | Spec, said: set[str]) -> None:
+    """Numbers of nodes change with each that fills up; a pod is not written for that."""
+    cluster = Cluster.of(nodes("n", 1), gang("g", 4, 3))
+    cluster.cycle()
+    cluster.add(happens)
+    cluster.cache.touch(cluster.cache.jobs["default/g"])
+    assert {key.partition("/")[2] for key in cluster.cycle().pods} == said

@@ -16,12 +16,15 @@ from muster.engine import wire_keys
 from muster.engine.field_ownership import CLEARED, may_be_cleared
 from muster.engine.reason_document import reason_document
 from muster.engine.times import rfc3339
+from muster.engine.wire_keys import REASON
 from muster.kube.objects import PodGroup, PodGroupCondition
 from muster.scheduler.outcome import PodGroupStatus
 from muster.scheduler.specs import Condition
 
 UNSCHEDULABLE: Final = "Unschedulable"
 SCHEDULED: Final = "Scheduled"
+_NOT_OTHERS: Final = ("code", "queue", "resource", "role", "requested", "need", "since")
+"""The fields of a reason that only the gang itself changes."""
 _OURS: Final = frozenset({UNSCHEDULABLE, SCHEDULED})
 
 
@@ -46,6 +49,32 @@ def pod_group_patch(
     return {"metadata": metadata, "status": fields} if fields else {"metadata": metadata}
 
 
+def differs_in_numbers_only(shown: PodGroup, status: PodGroupStatus) -> bool:
+    """Whether `shown` says all of `status` but for numbers of its reason that others change.
+
+    So it may be for a gang that waits for room, quota or its turn: what else keeps a gang waiting is its own affair.
+    """
+    reason, noted = status.reason, reason_shown(shown)
+    if reason is None or noted is None or not reason.reason_class.for_room:
+        return False
+    document = reason_document(reason)
+    if document == noted or any(document.get(name) != noted.get(name) for name in _NOT_OTHERS):
+        return False
+    fields = _changed_fields(shown, status, 0.0, str)
+    turns = {each.type: each.status for each in shown.status.conditions}
+    told = {each["type"]: each["status"] for each in fields.get("conditions", ())} or turns
+    return told == turns and fields.keys() <= {"conditions"} and _changed_annotations(shown, status).keys() == {REASON}
+
+
+def reason_shown(shown: PodGroup) -> dict[str, Any] | None:
+    """The reason that stands on the PodGroup, by its public names; None where none, or nothing readable, does."""
+    text = shown.metadata.annotations.get(REASON)
+    try:
+        return msgspec.json.decode(text, type=dict[str, Any]) if text else None
+    except msgspec.MsgspecError:
+        return None
+
+
 def wanted_annotations(status: PodGroupStatus) -> dict[str, str | None]:
     """Our annotations as they should be; None for one that should not be there."""
     reason = None if status.reason is None else _json(reason_document(status.reason))
@@ -53,7 +82,7 @@ def wanted_annotations(status: PodGroupStatus) -> dict[str, str | None]:
     broken = None if status.broken_since is None else rfc3339(status.broken_since)
     minimum = None if status.minimum_met is None else str(status.minimum_met)
     return {
-        wire_keys.REASON: reason,
+        REASON: reason,
         wire_keys.COMPANION_NODES: companions,
         wire_keys.BROKEN_SINCE: broken,
         wire_keys.MINIMUM_MET: minimum,

@@ -5,6 +5,9 @@ costs one write and no word of a wait that was none, and a busy cluster no write
 waits for is written at once: the nodes held for companions, without which nothing is bound, and the admission of a gang
 whose pods others may make only then. So is what a restart could not find out: that a gang is broken, and which minimum
 it has met where that is not the one it asks for now.
+
+The numbers in a reason change for every gang that waits with every other that comes or goes. They are written with what
+else there is to write, and by themselves so rarely that it costs the same however many gangs wait.
 """
 
 from __future__ import annotations
@@ -12,13 +15,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-import msgspec
-
 from muster.engine import wire_keys
 from muster.engine.clock import Clock
 from muster.engine.notes import stated_count
-from muster.engine.podgroup_patch import UNSCHEDULABLE, pod_group_patch, wanted_annotations
+from muster.engine.podgroup_patch import (
+    UNSCHEDULABLE,
+    differs_in_numbers_only,
+    pod_group_patch,
+    reason_shown,
+    wanted_annotations,
+)
 from muster.engine.references import reference
+from muster.engine.refreshing import Refreshing
 from muster.engine.settling import LONGEST_SETTLING, SETTLING
 from muster.engine.write_queue import WriteQueue
 from muster.kube.client import ApiClient
@@ -28,7 +36,7 @@ from muster.kube.informer import Informer
 from muster.kube.objects import PodGroup
 from muster.kube.resource import PODGROUPS
 from muster.scheduler.outcome import PodGroupStatus
-from muster.scheduler.reasons import Reason, ReasonClass, describe
+from muster.scheduler.reasons import ReasonClass, describe
 from muster.scheduler.specs import Phase
 
 _RAY: Final = "ray.io/"
@@ -46,6 +54,7 @@ class PodGroupWriter:
         self._recorder = recorder
         self._clock = clock
         self._wanted: dict[str, tuple[str, PodGroupStatus]] = {}
+        self._refreshing = Refreshing()
         self.queue = WriteQueue(self._write, clock, name="PodGroup status")
 
     def update(self, statuses: Mapping[str, PodGroupStatus]) -> None:
@@ -58,8 +67,17 @@ class PodGroupWriter:
             self._wanted[key] = (shown.metadata.uid, status)
             if _is_urgent(shown, status):
                 self.queue.put(key)
-            else:
+            elif self._is_worth_a_write(key, shown, status):
                 self.queue.put_later(key, SETTLING, at_most=LONGEST_SETTLING)
+
+    def _is_worth_a_write(self, key: str, shown: PodGroup, status: PodGroupStatus) -> bool:
+        """Not where others have come or gone and the reason has other numbers for it, but for a few now and then."""
+        if self.queue.is_open(key) or not differs_in_numbers_only(shown, status):
+            return True
+        if self._refreshing.is_due(key, self._clock.now()):
+            return True
+        self._wanted.pop(key, None)
+        return False
 
     def holds_back(self, key: str) -> bool:
         """Tell whether the nodes of the gang's companions are decided but not on the server yet."""
@@ -102,7 +120,8 @@ class PodGroupWriter:
 
     def _announce(self, shown: PodGroup, status: PodGroupStatus) -> None:
         """Tell of a new reason, before it is written: a write whose answer is lost is not told of again."""
-        if status.reason is None or _topic(shown) == topic(status.reason):
+        # An event is due when the topic changes.
+        if status.reason is None or _topic(shown) == status.reason.topic:
             return
         # The same news may be true a second time; the transitions that were shown tell the times apart.
         change = " ".join(each.transition_id or "" for each in shown.status.conditions)
@@ -139,15 +158,6 @@ def _would_be_forgotten(shown: PodGroup, status: PodGroupStatus) -> bool:
 _TOPIC_FIELDS: Final = ("code", "queue", "resource", "role")
 
 
-def topic(reason: Reason | None) -> tuple[Any, ...] | None:
-    """What a reason is about, without its numbers: an event is due when this changes."""
-    return None if reason is None else (reason.code.value, reason.queue, reason.resource, reason.role)
-
-
 def _topic(shown: PodGroup) -> tuple[Any, ...] | None:
-    text = shown.metadata.annotations.get(wire_keys.REASON)
-    try:
-        document = msgspec.json.decode(text, type=dict[str, Any]) if text else None
-    except msgspec.MsgspecError:
-        document = None
+    document = reason_shown(shown)
     return None if document is None else tuple(document.get(name) for name in _TOPIC_FIELDS)

@@ -124,6 +124,10 @@ class WriteQueue:
         """Tell whether a write of `key` is under way: what it comes to is not shown yet."""
         return key in self._active
 
+    def is_open(self, key: str) -> bool:
+        """Tell whether `key` is being written or waits to be."""
+        return key in self._open
+
     @property
     def idle(self) -> bool:
         """Tell whether nothing is being written or waits to be."""

@@ -199,6 +199,16 @@ class Reason:
         return self.code.reason_class
 
     @property
+    def topic(self) -> tuple[str, str | None, str | None, str | None]:
+        """What it is about, without its numbers: code, queue, resource and role."""
+        return (self.code.value, self.queue, self.resource, self.role)
+
+    @property
+    def gist(self) -> tuple[object, ...]:
+        """What it says without the numbers that others change: its topic, and what the gang itself asks for."""
+        return (*self.topic, self.requested, self.need)
+
+    @property
     def awaits(self) -> tuple[Wake, ...]:
         """What could end the wait, for who asks: `wakes`; where nothing is parked under any, what its class needs."""
         return self.wakes or _AWAITS_ON.get(self.code) or _AWAITS[self.reason_class]

@@ -91,13 +91,21 @@ class PodVerdict:
     """What a waiting pod of ours should say about itself. `nominated` is the node that it has been promised, or empty.
 
     `reason` is `Unschedulable` exactly when more or larger nodes would help (cluster autoscalers act on that word),
-    else empty: an Unschedulable that was written before is then no longer true and has to go.
+    else empty: an Unschedulable that was written before is then no longer true and has to go. `gist` is what the
+    message is about, without the numbers that others change; None where that is not known.
     """
 
     status: str
     reason: str
     message: str
     nominated: str = ""
+    gist: tuple[object, ...] | None = field(default=None, compare=False)
+
+    def is_news_after(self, said: PodVerdict) -> bool:
+        """Whether more differs than numbers that others change."""
+        if (self.reason, self.nominated) != (said.reason, said.nominated):
+            return True
+        return self.message != said.message and (said.gist is None or said.gist != self.gist)
 
 
 @dataclass(frozen=True, slots=True)

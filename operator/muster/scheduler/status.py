@@ -198,9 +198,13 @@ def _dated(condition: Condition, since: float) -> Condition:
 
 
 def pod_verdicts(job: JobInfo) -> Iterator[tuple[str, PodVerdict]]:
-    """What each waiting pod should say, where that differs from what it said before."""
+    """What each waiting pod should say, where there is news in it.
+
+    That other numbers stand in the same message is none: they change with every gang that comes or goes, and a gang's
+    own with every pod that is made.
+    """
     reason = job.reason
-    text = describe(reason) if reason is not None else ""
+    text, gist = (describe(reason), reason.gist) if reason is not None else ("", ())
     helped = reason is not None and reason.more_nodes_help
     fitting = dict(job.wanting_nodes)
     for task in sorted(job.pending.values(), key=lambda each: each.order):
@@ -210,9 +214,9 @@ def pod_verdicts(job: JobInfo) -> Iterator[tuple[str, PodVerdict]]:
         if unschedulable and fitting[task.shape.id] > 0:
             fitting[task.shape.id] -= 1
             unschedulable = False
-        verdict = PodVerdict("Pending", "Unschedulable" if unschedulable else "", text, task.nominated or "")
-        if verdict != task.verdict:
-            task.verdict = verdict
+        verdict = PodVerdict("Pending", "Unschedulable" if unschedulable else "", text, task.nominated or "", gist)
+        said, task.verdict = task.verdict, verdict
+        if said is None or verdict.is_news_after(said):
             yield task.key, verdict
 
 
