@@ -165,7 +165,16 @@ class Execution:
         for eviction in outcome.evictions:
             takers[eviction.by].append(eviction)
         for by, evictions in takers.items():
-            self.evictor.post(evictions, after=partial(self.pod_conditions.written, promised[by]))
+            self.evictor.post(evictions, after=partial(self._promise, by, promised[by]))
+
+    async def _promise(self, job: str, pods: list[str]) -> bool:
+        """Have the room that is promised to these pods of `job` noted on the server; false when it can't be.
+
+        After a restart no promise is believed to a gang that is not admitted there. Pods may have no PodGroup.
+        """
+        has_group = bool(pods) and self._pod_group_of(job) is not None
+        admitted = await self.pod_groups.written(job) if has_group else True
+        return admitted and await self.pod_conditions.written(pods)
 
     def _pod_group_of(self, key: str) -> ObjectReference | None:
         namespace, _, name = key.partition("/")
