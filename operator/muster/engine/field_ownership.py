@@ -12,14 +12,13 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from muster.engine.wire_keys import RAY
 from muster.kube.objects import ObjectMeta
 
 CLEARED: Final[list[dict[str, Any]]] = [{}]
 """The value of `managedFields` that clears them; an empty list would leave them as they are."""
 
-_RAY: Final = "ray.io/"
-
 
 def may_be_cleared(metadata: ObjectMeta) -> bool:
     """Whether the object was made by Muster's controllers."""
-    return any(each.controller and each.api_version.startswith(_RAY) for each in metadata.owner_references)
+    return any(each.controller and each.api_version.startswith(RAY) for each in metadata.owner_references)

@@ -39,9 +39,6 @@ from muster.scheduler.outcome import PodGroupStatus
 from muster.scheduler.reasons import ReasonClass, describe
 from muster.scheduler.specs import Phase
 
-_RAY: Final = "ray.io/"
-"""The API group of those that make a gang's pods without waiting for its admission."""
-
 
 class PodGroupWriter:
     """Keeps the status of PodGroups, their reason and their companions' nodes as the scheduler decided last."""
@@ -142,7 +139,10 @@ def _is_awaited(shown: PodGroup, status: PodGroupStatus) -> bool:
         return False
     if status.reason is None or status.reason.reason_class is not ReasonClass.INCOMPLETE:
         return False
-    return any(each.controller and not each.api_version.startswith(_RAY) for each in shown.metadata.owner_references)
+    # Our own controllers make a gang's pods without waiting for its admission.
+    return any(
+        each.controller and not each.api_version.startswith(wire_keys.RAY) for each in shown.metadata.owner_references
+    )
 
 
 def _would_be_forgotten(shown: PodGroup, status: PodGroupStatus) -> bool:

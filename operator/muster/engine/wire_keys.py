@@ -1,4 +1,4 @@
-"""The annotations and labels that the engine reads and writes on pods and PodGroups."""
+"""The annotations, labels and owners that the engine reads, and writes, on pods and PodGroups."""
 
 from __future__ import annotations
 
@@ -48,5 +48,7 @@ STARVATION_TIMEOUT: Final = "muster.dev/starvation-timeout"
 """On a Queue: how long its gangs wait before room is held for them, in place of `--starvation-timeout`."""
 DELEGATED_AT: Final = "muster.dev/delegated-at"
 """On a pod, written here: since when the default scheduler is to bind it to the node that it is pinned to, RFC 3339."""
+RAY: Final = "ray.io/"
+"""How the API version of a RayCluster or RayJob begins, in an owner reference."""
 REASON: Final = "muster.dev/reason"
 """On a PodGroup, written here: why it waits, as JSON."""
