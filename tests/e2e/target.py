@@ -64,7 +64,8 @@ def kind(
 
     cluster = NodeCluster(name=name, steps=steps)
     try:
-        cluster.start(reuse=keep)
+        # Built while the nodes start; what is asked for afterwards is there already.
+        cluster.start(reuse=keep, meanwhile=lambda: build_muster_image(cluster))
         image = build_muster_image(cluster)
         cluster.load_image(image)
         if prepare is not None:

@@ -29,6 +29,16 @@ def assert_one_of_each(api: Api, namespace: str, observer: Observer, job: str) -
     assert observer.phases(f"ray-{job}-pg")[-1] == "Completed"
 
 
+def wait_for_the_nodes(api: Api, namespace: str) -> None:
+    """Until no pod of an earlier test is left, so that each node has the room that its fellows have."""
+
+    def gone() -> bool:
+        others = {pod["metadata"]["namespace"] for pod in api.list("Pod")} - {namespace}
+        return not any(name.startswith("e2e-") for name in others)
+
+    wait_until(gone, "the pods of earlier tests are gone", within=120)
+
+
 def assert_it_was_spread(api: Api, observer: Observer) -> None:
     """The gang lay on several nodes. Asked here, where no other test's pods leave room on one node only."""
     pods = [s for s in observer.of("Pod") if (s.object["metadata"].get("labels") or {}).get("ray.io/cluster")]
@@ -39,6 +49,7 @@ def assert_it_was_spread(api: Api, observer: Observer) -> None:
 # This one comes first: the kubelet waits ten seconds before it starts a container again for the second time, and the
 # other test has that time to spare, while its Ray pods start.
 def test_killed_while_a_job_runs_it_ends_the_same(api: Api, target: Target, namespace: str, observer: Observer) -> None:
+    wait_for_the_nodes(api, namespace)
     before = killer.restarts(api)
     killer.arm(api, namespace, target.ray_image, "running")
     entrypoint = "python -c \"import time; time.sleep(10); print('alive')\""

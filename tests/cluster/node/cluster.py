@@ -12,6 +12,7 @@ import functools
 import json
 import shutil
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -108,12 +109,13 @@ class NodeCluster:
         """The program, of the cluster's version."""
         return self._program("kubectl")
 
-    def start(self, *, keep: bool = False, reuse: bool = False) -> None:
+    def start(self, *, keep: bool = False, reuse: bool = False, meanwhile: Callable[[], object] | None = None) -> None:
         """Bring the cluster up with all nodes Ready, building what it needs.
 
         With `keep` it outlives this process. With `reuse` a healthy kept cluster of this name is taken as it is (and
-        one that has to be made is kept). Without it, an old one is replaced. Raises PrerequisiteError, TimeoutError
-        or CommandFailedError, and leaves nothing then.
+        one that has to be made is kept). Without it, an old one is replaced. `meanwhile` is called, if a cluster has
+        to be made, as soon as there is an engine. Raises PrerequisiteError, TimeoutError or CommandFailedError, and
+        leaves nothing then.
         """
         self._held.close()
         with contextlib.ExitStack() as undo:
@@ -125,9 +127,9 @@ class NodeCluster:
             self.stop()
             if keep or reuse:
                 with self._runs.keep(self.name) as folder:
-                    self._create(folder)
+                    self._create(folder, meanwhile)
             else:
-                self._create(undo.enter_context(self._runs.own()))
+                self._create(undo.enter_context(self._runs.own()), meanwhile)
                 self._held = undo.pop_all()
 
     def stop(self) -> None:
@@ -163,15 +165,16 @@ class NodeCluster:
         """Write the logs of all nodes and pods into `folder`."""
         self._kind("export", "logs", folder)
 
-    def _create(self, folder: Path) -> None:
+    def _create(self, folder: Path, meanwhile: Callable[[], object] | None) -> None:
         self._folder = folder
         public = isinstance(self.supply, PublicSupply)
         if public:
             self._refuse_a_strangers_name()
         _Record(self.name, public).write(folder)
         self.supply.prepare_cluster()
-        with ThreadPoolExecutor(1) as beside:
+        with ThreadPoolExecutor(2) as beside:
             creation = beside.submit(self._create_nodes)
+            other = beside.submit(meanwhile) if meanwhile else None
             # The workers take images long before they have joined the cluster.
             while not (creation.done() or self._workers_take_images()):
                 time.sleep(1)
@@ -182,6 +185,8 @@ class NodeCluster:
             else:
                 self.load_image(self.ray_image)
             creation.result()
+            if other:
+                other.result()
         self._wait_ready()
 
     def _create_nodes(self) -> None:
