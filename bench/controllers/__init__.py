@@ -8,13 +8,14 @@ more of the kind is made first and waited for, so that starting up is not measur
 
 **Systems.** `muster` is controllers and scheduler in one process. `kuberay` is KubeRay's operator (10 workers, 2,000
 requests a second) and kube-scheduler (as many), which binds its pods: two processes, and no gangs. `ceiling` is a plain
-client that makes what Muster makes, gates and bindings too, and decides nothing; there is none for jobs.
-`--system NAME=COMMAND` adds any other; given twice with one name, it adds a process to that system, so that KubeRay
-with Volcano is one system. A process counts with all that it starts.
+client that makes the very objects that Muster makes, gates, bindings and last statuses too, and decides nothing; there
+is none for jobs. `--system NAME=COMMAND` adds any other; given twice with one name, it adds a process to that system,
+so that KubeRay with Volcano is one system. A process counts with all that it starts.
 
 **Runs.** Each on a fresh control plane (etcd, kube-apiserver, kwok), one after the other, in alternating order; the
 table ends with medians. A system has the CRDs that its project ships: they come with it, and are a part of what the API
-server has to do. `--crds kuberay` gives KubeRay's to all. All have an administrator's rights.
+server has to do. `--crds kuberay` gives KubeRay's to all. Each shows the token of a service account that may do
+everything.
 
 **Dashboards.** Fake nodes run no Ray. One HTTP server speaks the Ray Jobs API for all heads and tells them apart by the
 Host header. It listens on every loopback address, of which kwok gives each pod its own, so Muster goes where it goes in

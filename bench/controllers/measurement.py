@@ -16,7 +16,7 @@ from bench.controllers.at_once import for_each
 from bench.controllers.ceiling import plain_client
 from bench.controllers.end_state import faults_of
 from bench.controllers.manifests import PODS_EACH
-from bench.controllers.plane import Crds, dead_of_plane, fresh_plane, plane_sessions
+from bench.controllers.plane import Crds, account_kubeconfig, dead_of_plane, fresh_plane, plane_sessions
 from bench.controllers.result import Figures, Result, percentile, used_since
 from bench.controllers.running_heads import RunningHeads, running_heads
 from bench.controllers.running_system import RunningSystem, running
@@ -55,13 +55,17 @@ def measure(system: System, scenario: Scenario, settings: Settings, run: int) ->
     try:
         with ExitStack() as stack:
             plane = stack.enter_context(fresh_plane(system, settings.crds, settings.nodes))
+            kubeconfig = account_kubeconfig(plane)
             if system is CEILING:
-                return result(figures=asyncio.run(plain_client(plane, scenario, settings.nodes, NAMESPACE)))
+                ceiling = plain_client(
+                    plane, kubeconfig, scenario, settings.nodes, NAMESPACE, patience=settings.patience
+                )
+                return result(figures=asyncio.run(ceiling))
             heads = None
             if scenario.kind is Kind.JOBS:
                 heads = stack.enter_context(running_heads(plane.folder, scenario.job_seconds))
             environment = heads.proxy if heads else {}
-            running_system = stack.enter_context(running(system, plane.kubeconfig, plane.folder, environment))
+            running_system = stack.enter_context(running(system, kubeconfig, plane.folder, environment))
             figures, faults = asyncio.run(_Run(plane, running_system, heads, scenario, settings).measured())
             return result(figures=figures, trouble=tuple(faults))
     except (Failed, ApiError, httpx.HTTPError, RuntimeError, OSError) as error:

@@ -20,6 +20,7 @@ from muster.controllers.interests import Interests
 from muster.controllers.job_figures import KnownJobs
 from muster.controllers.primaries import ObservedResource, Primaries
 from muster.controllers.refused_pods import RefusedPods
+from muster.controllers.settling import Settling
 from muster.controllers.slots import Slots
 from muster.controllers.template_judge import TemplateJudge
 from muster.controllers.tokens import Tokens
@@ -140,6 +141,8 @@ class Context:
         self.known_jobs = KnownJobs()
         self.templates = TemplateJudge(client, self.clock)
         self.tokens = Tokens(client, self.clock)
+        self.job_settling = Settling(self.clock)
+        self.cluster_settling = Settling(self.clock)
         self.job_interests = Interests()
         self.cluster_interests = Interests()
         self.pods = Children(client, PODS, Pod, informers.pods)

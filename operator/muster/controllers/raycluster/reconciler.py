@@ -33,7 +33,7 @@ from muster.controllers.raycluster.pods import ClusterPods, PodsOutcome
 from muster.controllers.raycluster.quota import pods_within_quota
 from muster.controllers.raycluster.quota_turns import QuotaTurns
 from muster.controllers.raycluster.redis_cleanup import hold_finalizer, let_go
-from muster.controllers.raycluster.status import report, report_refusal, wanting_nothing
+from muster.controllers.raycluster.status import report, report_once_settled, report_refusal, wanting_nothing
 from muster.controllers.raycluster.suspend import give_everything_back, suspending_is_recorded
 from muster.controllers.raycluster.upgrade import Upgrade, upgrade
 from muster.controllers.runner import Requeue
@@ -78,6 +78,7 @@ class RayClusterReconciler:
             self._judged.forget(key)
             self._quota_turns.forget(key)
             self._setbacks.over(key)
+            self._context.cluster_settling.over(key)
             return None
         # Pods and services of a cluster that is being deleted are the garbage collector's; its Redis is ours, also when
         # the cluster has been given to another controller since: nobody else drops the finalizer.
@@ -159,7 +160,9 @@ class RayClusterReconciler:
         gang = membership(self._context, cluster)
         memory = self._memory(key, cluster)
         outcome = await pods_within_quota(self._context, cluster, memory, gang, self._quota_turns)
-        await report(self._context, raw, cluster, outcome.failure)
+        settled = await report_once_settled(self._context, raw, cluster, outcome.failure)
+        if settled is not None:
+            outcome.look_again.append(self._context.clock.now() + settled)
         without_ingress = await ensure_ingress(self._context, cluster)
         if without_ingress is not None:
             outcome.look_again.append(self._context.clock.now() + without_ingress)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -23,16 +23,48 @@ from muster.ray.cluster_status import cluster_status
 
 async def report(context: Context, raw: Raw, cluster: RayCluster, failure: ReplicaFailure | None = None) -> bool:
     """Write what the cluster's pods and service amount to; whether that was something new."""
+    status = _status(context, cluster, failure)
+    return await write_status(context, RAYCLUSTERS, raw, status) is not raw
+
+
+async def report_once_settled(
+    context: Context, raw: Raw, cluster: RayCluster, failure: ReplicaFailure | None
+) -> float | None:
+    """As `report`, but what a cluster that comes to be is like is not written before it has been so for a moment.
+
+    A state and a failure are written at once. In how many seconds to look again, if something was not written.
+    """
+    status, old = _status(context, cluster, failure), raw.get("status") or {}
+    key = f"{cluster.metadata.namespace}/{cluster.metadata.name}"
+    if failure is None and status.get("state") == old.get("state") and _said(status) != _said(old):
+        rest = context.cluster_settling.rest(key, _said(status))
+        if rest > 0:
+            return rest
+    await write_status(context, RAYCLUSTERS, raw, status)
+    context.cluster_settling.over(key)
+    return None
+
+
+def _status(context: Context, cluster: RayCluster, failure: ReplicaFailure | None) -> dict[str, Any]:
     if failure is not None:
         failure = replace(failure, message=excerpt(failure.message))
-    status = cluster_status(
+    return cluster_status(
         cluster,
         not_stuck(context.pods_of(cluster), context.clock.now()),
         observed_head_service(context, cluster),
         now=datetime.fromtimestamp(context.clock.now(), UTC),
         failure=failure,
     )
-    return await write_status(context, RAYCLUSTERS, raw, status) is not raw
+
+
+def _said(status: Mapping[str, Any]) -> dict[str, Any]:
+    """All of a status but its times, which are new at each look until they are written."""
+    conditions = [_without(condition, "lastTransitionTime") for condition in status.get("conditions") or []]
+    return {**_without(status, "lastUpdateTime"), "conditions": conditions}
+
+
+def _without(fields: Mapping[str, Any], left_out: str) -> dict[str, Any]:
+    return {key: value for key, value in fields.items() if key != left_out and value is not None}
 
 
 def wanting_nothing(cluster: RayCluster) -> RayCluster:

@@ -22,7 +22,7 @@ from muster.controllers.rayjob.look import Look
 from muster.controllers.rayjob.selecting import begin_again_elsewhere, select
 from muster.controllers.rayjob.sidecar import head_has_begun, in_head, ray_has_the_job
 from muster.controllers.rayjob.submitter import ensure_submitter, find_submitter
-from muster.controllers.rayjob.trouble import troubles_of
+from muster.controllers.rayjob.trouble import Troubles, troubles_of
 from muster.controllers.rayjob.waiting import why_waiting
 from muster.controllers.runner import Requeue
 from muster.kube.errors import Invalid
@@ -50,16 +50,21 @@ async def initialize(look: Look) -> Requeue | None:
     troubles = await troubles_of(look, cluster)
     if await troubles.fail_fast():
         return None
-    if cluster is not None:
-        group = look.context.pod_groups.get(look.job.metadata.namespace, pod_group_name(look.job))
-        message = why_waiting(cluster.status, group)
-        await look.write(**troubles.over({"message": message}), ray_cluster_status=job_cluster.status_copy(cluster))
     again = [limits[0].at - look.now] if limits else []
+    if cluster is not None and (settled := await _tell(look, cluster, troubles)) is not None:
+        again.append(settled)
     if (hopeless := troubles.next_look()) is not None:
         again.append(hopeless)
     if cluster is not None and in_head(look) and head_has_begun(cluster):
         again.append(look.context.options.poll_interval)
     return Requeue(min(again)) if again else None
+
+
+async def _tell(look: Look, cluster: ObservedRayCluster, troubles: Troubles) -> float | None:
+    """Say in the status what is waited for; in how many seconds to look again, if that may soon be over."""
+    group = look.context.pod_groups.get(look.job.metadata.namespace, pod_group_name(look.job))
+    told = troubles.over({"message": why_waiting(cluster.status, group)})
+    return await look.write_once_settled(**told, ray_cluster_status=job_cluster.status_copy(cluster))
 
 
 async def _may_be_submitted(look: Look, cluster: ObservedRayCluster) -> bool:

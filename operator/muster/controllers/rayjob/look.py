@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
 from muster.api.errors import FieldProblem
 from muster.api.rayjob import JobDeploymentStatus, JobStatus, RayJob, RayJobStatus
@@ -18,6 +18,9 @@ from muster.controllers.primary import write_status
 from muster.kube.errors import ApiError, Conflict
 from muster.kube.events import EventType
 from muster.kube.resource import RAYJOBS
+
+_ON_THE_WAY: Final = frozenset({"message", "ray_cluster_status"})
+"""Fields of the status that nothing depends on."""
 
 
 class Look:
@@ -80,6 +83,20 @@ class Look:
         wanted = self.status.model_copy(update=changes).dump()
         self._take(await write_status(self.context, RAYJOBS, self.raw, wanted))
 
+    async def write_once_settled(self, **changes: Any) -> float | None:
+        """As `write`, but what only tells of the way is not written before it has stood for a moment.
+
+        In how many seconds to look again, if it was not written.
+        """
+        differing = {field for field, value in changes.items() if getattr(self.status, field) != value}
+        if differing and differing <= _ON_THE_WAY:
+            rest = self.context.job_settling.rest(self._key, {field: changes[field] for field in differing})
+            if rest > 0:
+                return rest
+        await self.write(**changes)
+        self.context.job_settling.over(self._key)
+        return None
+
     async def patch_metadata(self, change: dict[str, Any]) -> None:
         """Merge into the metadata, if the object has not changed since it was read (else Conflict)."""
         self._take(await self.context.primaries[RAYJOBS].patch(self.raw, {"metadata": change}))
@@ -88,6 +105,10 @@ class Look:
         if raw is not self.raw:
             self.raw, self.job = raw, RayJob.parse(raw)
             self.figures()
+
+    @property
+    def _key(self) -> str:
+        return f"{self.job.metadata.namespace}/{self.job.metadata.name}"
 
     def figures(self) -> JobFigures:
         """What is counted of the job, with its state as it is now."""

@@ -68,6 +68,7 @@ class RayJobReconciler:
             self._understood.forget(key)
             self._problems.forget(key)
             self._setbacks.over(key)
+            self._context.job_settling.over(key)
             return None
         job = self._understood.of(key, raw, partial(understand, self._context, RayJob, raw))
         if being_deleted(raw):

@@ -98,7 +98,8 @@ async def _carry_out(look: Look, cluster: ObservedRayCluster, troubles: Troubles
             await complete(look, **changes)
         case Stay(changes):
             told = troubles.over(changes)
-            await look.write(**told, ray_cluster_status=job_cluster.status_copy(cluster))
+            # It is looked at again in any case.
+            await look.write_once_settled(**told, ray_cluster_status=job_cluster.status_copy(cluster))
 
 
 async def _keep_up(look: Look, cluster: RayCluster, submitter: Submitter) -> None:
