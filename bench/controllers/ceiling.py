@@ -112,7 +112,7 @@ class _Maker:
         assert manifest is not None, "no RayJob made it"
         await self._client.create(PODGROUPS, self._namespace, manifest)
         name = manifest["metadata"]["name"]
-        await self._client.patch(PODGROUPS, self._namespace, name, {"status": _RUNNING}, subresource="status")
+        await self._client.patch(PODGROUPS, self._namespace, name, {"status": _RUNNING})
 
     async def _run(self, manifest: dict[str, Any], node: str) -> None:
         pod = await self._client.create(PODS, self._namespace, manifest, decode=Pod)

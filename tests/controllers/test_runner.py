@@ -13,7 +13,7 @@ import pytest
 from muster.controllers.runner import Requeue, Runner
 from muster.controllers.slots import Slots
 from muster.controllers.workqueue import BackOff, WorkQueue
-from muster.kube.errors import Conflict
+from muster.kube.errors import Conflict, NamespaceTerminating
 from tests.controllers.fake_clock import FakeClock, settle
 
 
@@ -115,19 +115,26 @@ async def test_a_failing_key_backs_off_alone() -> None:
         assert seen == [2, 2, 3, 3, 3, 3, 4, 4], "1, 2 and 4 seconds between the tries, none after the success"
 
 
-async def test_a_conflict_is_no_news_and_any_other_error_is(caplog: pytest.LogCaptureFixture) -> None:
+async def test_conflicts_and_ending_namespaces_are_no_news_and_any_other_error_is(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    errors = {
+        "conflict": Conflict(409, "Conflict", "changed in between"),
+        "ending": NamespaceTerminating(403, "Forbidden", "namespace team is being terminated"),
+        "error": ValueError("broken"),
+    }
     reconciler, clock = Recording(), FakeClock()
     reconciler.go.set()
 
     def answer(key: str, call: int) -> None:
         if call == 1:
-            raise Conflict(409, "Conflict", "changed in between") if key == "conflict" else ValueError("broken")
+            raise errors[key]
 
     reconciler.answer = answer
     with caplog.at_level(logging.INFO):
         async with running(reconciler, clock) as (queue, _):
-            queue.add("conflict")
-            queue.add("error")
+            for key in errors:
+                queue.add(key)
             await settle()
     assert [record.getMessage().split(":")[0] for record in caplog.records] == ["test error"]
 

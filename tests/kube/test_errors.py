@@ -73,6 +73,14 @@ def test_a_patch_under_another_uid_is_a_conflict() -> None:
     assert type(error_from_answer(422, status(422, "Invalid", details={"causes": causes}))) is errors.Conflict
 
 
+def test_a_refusal_because_the_namespace_goes_is_told_from_one_of_rights() -> None:
+    causes = [{"reason": "NamespaceTerminating", "message": "namespace team is being terminated", "field": "ns"}]
+    ending = error_from_answer(403, status(403, "Forbidden", details={"causes": causes}))
+    assert type(ending) is errors.NamespaceTerminating
+    other = error_from_answer(403, status(403, "Forbidden", details={"causes": [{"reason": "Other"}, 7]}))
+    assert type(other) is errors.Forbidden
+
+
 def test_an_error_event_of_a_watch_has_its_own_code() -> None:
     assert type(error_from_status(status(410, "Expired"))) is errors.Expired
     assert type(error_from_status(b'{"message": "?"}')) is errors.ServerError

@@ -19,7 +19,7 @@ from typing import Protocol
 from muster.controllers.clock import Clock, SystemClock
 from muster.controllers.slots import Slots
 from muster.controllers.workqueue import QueueClosed, WorkQueue
-from muster.kube.errors import ApiError, Conflict
+from muster.kube.errors import ApiError, Conflict, NamespaceTerminating
 
 logger = logging.getLogger(__name__)
 
@@ -106,8 +106,9 @@ class Runner:
             self._slots.give_back()
 
     def _report(self, key: str, error: Exception, delay: float) -> None:
-        if isinstance(error, Conflict):
-            # Somebody else wrote in between: normal, the next look starts from what they wrote.
+        if isinstance(error, Conflict | NamespaceTerminating):
+            # Normal: somebody else wrote in between, and the next look starts from what they wrote; or all that is in
+            # a namespace goes, and its owners with it.
             logger.debug("%s %s: %s; again in %.1fs", self.name, key, error, delay)
         elif isinstance(error, ApiError):
             logger.warning("%s %s: %s; again in %.1fs", self.name, key, error, delay)

@@ -62,6 +62,10 @@ class Forbidden(ApiError):
     """401 or 403: these credentials may not do this."""
 
 
+class NamespaceTerminating(Forbidden):
+    """403: nothing can be created in a namespace that is being deleted, and what is in it goes too."""
+
+
 class TooManyRequests(ApiError):
     """429: come back after `retry_after` seconds (at most a minute; None: the server named no time)."""
 
@@ -121,8 +125,11 @@ def error_from_answer(status: int, payload: bytes, retry_after: str | None = Non
     message = word.message or payload[:500].decode(errors="replace").strip() or reason
     if status == 409 and reason == "AlreadyExists":
         return AlreadyExists(status, reason, message, word.details)
-    if status == 422 and _is_about_uid(word.details):
+    # A patch that names another UID is answered as an attempt to change it; as a precondition it did not hold.
+    if status == 422 and _has_cause(word.details, "field", "metadata.uid"):
         return Conflict(status, reason, message, word.details)
+    if status == 403 and _has_cause(word.details, "reason", "NamespaceTerminating"):
+        return NamespaceTerminating(status, reason, message, word.details)
     if status == 429:
         return TooManyRequests(status, reason, message, word.details, _seconds(retry_after, word.details))
     kind = _BY_STATUS.get(status, ServerError if status >= 500 else ApiError)
@@ -135,12 +142,9 @@ def error_from_status(status: bytes | msgspec.Raw) -> ApiError:
     return error_from_answer(_status_object(payload).code or 500, payload)
 
 
-def _is_about_uid(details: Mapping[str, Any] | None) -> bool:
-    """A patch that names another UID is answered as an attempt to change it; as a precondition it did not hold."""
+def _has_cause(details: Mapping[str, Any] | None, key: str, value: str) -> bool:
     causes = (details or {}).get("causes")
-    return isinstance(causes, list) and any(
-        isinstance(cause, Mapping) and cause.get("field") == "metadata.uid" for cause in causes
-    )
+    return isinstance(causes, list) and any(isinstance(cause, Mapping) and cause.get(key) == value for cause in causes)
 
 
 def _status_object(payload: bytes) -> _Status:

@@ -17,7 +17,14 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from muster.kube.client import ApiClient
-from muster.kube.errors import ApiError, ServerError, TooManyRequests, Unreachable
+from muster.kube.errors import (
+    AlreadyExists,
+    ApiError,
+    NamespaceTerminating,
+    ServerError,
+    TooManyRequests,
+    Unreachable,
+)
 from muster.kube.event_lanes import EventLanes
 from muster.kube.event_memory import EventMemory
 from muster.kube.news import EventType, News, ObjectReference
@@ -142,9 +149,10 @@ class EventRecorder:
                 # The name is the same at every try, so an event that did land is not doubled.
                 wait = getattr(error, "retry_after", None) or 0.5 * 2**attempt
                 await self._sleep(min(wait, _LONGEST_PAUSE))
+            except (AlreadyExists, NamespaceTerminating):
+                return True
             except ApiError as error:
-                if error.reason != "AlreadyExists":
-                    _log.warning("event %s on %s %s: %s", news.reason, news.regarding.kind, news.regarding.name, error)
+                _log.warning("event %s on %s %s: %s", news.reason, news.regarding.kind, news.regarding.name, error)
                 return True
             else:
                 return True
