@@ -176,3 +176,37 @@ async def test_a_key_that_has_rested_is_forgotten(clock: FakeClock) -> None:
     queue.add("one more")
     await taken(queue)
     assert list(queue._rested) == ["one more"]
+
+
+async def test_what_is_on_its_way_comes_before_what_nobody_has_begun_with(queue: WorkQueue) -> None:
+    for key in ("a", "b", "c"):
+        queue.add(key)
+    queue.add("on its way", begun=True)
+    queue.add("b", begun=True)
+    queue.add("b")
+    assert len(queue) == 4
+    assert await taken(queue) == ["on its way", "b", "a", "c"]
+
+
+async def test_what_nobody_has_begun_with_does_not_wait_for_ever(queue: WorkQueue) -> None:
+    queue.add("new")
+    for key in "abcdefg":
+        queue.add(key, begun=True)
+    assert await taken(queue) == ["a", "b", "c", "new", "d", "e", "f", "g"]
+
+
+@pytest.mark.parametrize("added", ["while it rests", "while it is worked on"])
+async def test_it_is_on_its_way_also_when_it_can_not_be_taken_at_once(clock: FakeClock, added: str) -> None:
+    queue = WorkQueue(clock=clock, rest=1)
+    queue.add("a")
+    assert await queue.get() == "a"
+    if added == "while it is worked on":
+        queue.add("a", begun=True)
+        queue.add("a")
+    queue.done("a")
+    if added == "while it rests":
+        queue.add("a", begun=True)
+        queue.add("a")
+    await clock.advance(1)
+    queue.add("b")
+    assert await taken(queue) == ["a", "b"]

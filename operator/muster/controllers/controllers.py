@@ -76,8 +76,9 @@ class Controllers:
         def changed(key: str, version: str) -> None:
             # A state that a look at a RayJob has stored is where the next one goes on; a look at a RayCluster says
             # itself when it needs another.
-            if self._context.primaries[resource].told_of(key, version) or resource is RAYJOBS:
-                queue.add(key)
+            is_news = self._context.primaries[resource].told_of(key, version)
+            if is_news or resource is RAYJOBS:
+                queue.add(key, begun=not is_news)
 
         return changed
 

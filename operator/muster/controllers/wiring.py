@@ -131,15 +131,15 @@ class Wiring:
 
     def _wake_interested(self, resource: Resource, target: str) -> None:
         for key in self._context.job_interests.in_object(resource, target):
-            self._ray_jobs.add(key)
+            self._ray_jobs.add(key, begun=True)
         for key in self._context.cluster_interests.in_object(resource, target):
-            self._ray_clusters.add(key)
+            self._ray_clusters.add(key, begun=True)
 
 
 def _wake(queue: WorkQueue, namespace: str | None, name: str) -> None:
     """Owner references may say any name: one that no object can have would be asked for, in vain, for ever."""
     if _MAY_NAME_AN_OBJECT.fullmatch(name) is not None:
-        queue.add(f"{namespace}/{name}")
+        queue.add(f"{namespace}/{name}", begun=True)
 
 
 def _is(api_version: str, kind: str, resource: Resource) -> bool:

@@ -3,7 +3,8 @@
 It promises: a key that is added any number of times before it is taken is handed out once; a key is never handed out
 twice at the same time, and a key added while it is being worked on is handed out again afterwards; a delayed key comes
 at the earliest time that anybody asked for; a failing key is delayed longer each time, up to a bound, without holding
-up the others; a key that was looked at a moment ago rests, so that changes which come together are looked at together.
+up the others; a key that was looked at a moment ago rests, so that changes which come together are looked at together;
+what has been begun is brought to its end before more is begun, though nothing waits for ever.
 It keeps keys only, never objects: whoever takes a key reads the present state.
 """
 
@@ -17,6 +18,8 @@ from typing import Final
 
 from muster.controllers.clock import Clock, SystemClock
 
+_BEGUN_IN_A_ROW: Final = 3
+"""So many keys that are on their way are handed out before one that is not, when there are both."""
 _LONGEST_REST: Final = 1.0
 """Seconds that a key rests at most because the work on it took long."""
 
@@ -53,36 +56,47 @@ class WorkQueue:
         self._clock = clock or SystemClock()
         self._back_off = back_off or BackOff()
         self._ready: dict[str, None] = {}
+        self._begun: dict[str, None] = {}
+        """The ready ones that are on their way; they are not in `_ready`."""
+        self._begun_in_a_row = 0
         self._active: dict[str, float] = {}
         """The keys that are being worked on, and since when."""
-        self._again: set[str] = set()
+        self._again: dict[str, bool] = {}
+        """Those of them that have been added since, and whether as begun."""
         self._due: dict[str, float] = {}
+        self._due_begun: set[str] = set()
         self._heap: list[tuple[float, str]] = []
         self._failures: dict[str, int] = {}
         self._changed = asyncio.Event()
         self._closed = False
 
     def __len__(self) -> int:
-        return len(self._ready)
+        return len(self._ready) + len(self._begun)
 
     @property
     def idle(self) -> bool:
         """Whether no key is ready or being worked on; keys that wait for their time do not count."""
-        return not self._ready and not self._active
+        return not len(self) and not self._active
 
-    def add(self, key: str) -> None:
-        """Ask for a look at the key as soon as possible."""
+    def add(self, key: str, *, begun: bool = False) -> None:
+        """Ask for a look at the key as soon as possible; `begun`: what was done for it before has led to this."""
         if self._closed:
             return
         if key in self._active:
-            self._again.add(key)
+            self._again[key] = begun or self._again.get(key, False)
             return
         rest = self._rested.get(key, 0.0) - self._clock.monotonic()
         if rest > 0:
+            if begun:
+                self._due_begun.add(key)
             self.add_after(key, rest)
-        else:
+            return
+        if begun:
+            self._ready.pop(key, None)
+            self._begun.setdefault(key)
+        elif key not in self._begun:
             self._ready.setdefault(key)
-            self._changed.set()
+        self._changed.set()
 
     def add_after(self, key: str, seconds: float) -> None:
         """Ask for a look at the key in that many seconds; an earlier time already asked for stays."""
@@ -102,7 +116,7 @@ class WorkQueue:
             if self._closed:
                 raise QueueClosed
             self._release_due()
-            if self._ready:
+            if len(self):
                 return self._take()
             await self._wait()
 
@@ -110,8 +124,7 @@ class WorkQueue:
         """The work on the key that `get` handed out is over."""
         self._lay_down(key, self._active.pop(key, None))
         if key in self._again:
-            self._again.discard(key)
-            self.add(key)
+            self.add(key, begun=self._again.pop(key))
 
     def failed(self, key: str) -> float:
         """The work on the key went wrong: have it looked at again after a delay, which is returned (seconds)."""
@@ -128,8 +141,10 @@ class WorkQueue:
         """Hand out nothing more; whoever waits in `get` is told."""
         self._closed = True
         self._ready.clear()
+        self._begun.clear()
         self._again.clear()
         self._due.clear()
+        self._due_begun.clear()
         self._heap.clear()
         self._changed.set()
 
@@ -143,10 +158,14 @@ class WorkQueue:
         self._rested.move_to_end(key)
 
     def _take(self) -> str:
-        key = next(iter(self._ready))
-        del self._ready[key]
+        is_begun = bool(self._begun) and (self._begun_in_a_row < _BEGUN_IN_A_ROW or not self._ready)
+        self._begun_in_a_row = self._begun_in_a_row + 1 if is_begun else 0
+        some = self._begun if is_begun else self._ready
+        key = next(iter(some))
+        del some[key]
         # Whoever looks at the key now decides anew when it has to be looked at again.
         self._due.pop(key, None)
+        self._due_begun.discard(key)
         self._active[key] = self._clock.monotonic()
         return key
 
@@ -156,7 +175,9 @@ class WorkQueue:
             due, key = heapq.heappop(self._heap)
             if self._due.get(key) == due:
                 del self._due[key]
-                self.add(key)
+                begun = key in self._due_begun
+                self._due_begun.discard(key)
+                self.add(key, begun=begun)
 
     async def _wait(self) -> None:
         self._changed.clear()
