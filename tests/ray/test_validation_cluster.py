@@ -54,6 +54,8 @@ def test_a_common_cluster_is_fine() -> None:
         [(["metadata", "labels"], {"volcano.sh/network-topology-highest-tier-allowed": "2"})],
         [(["metadata", "annotations"], {"ray.io/ft-enabled": "false"})],
         [([*HEAD, "headService"], {"metadata": {"name": "mine"}, "spec": {"ports": [{"port": 1}]}})],
+        [([*HEAD, "headService"], {"metadata": {"name": "demo-headless"}})],
+        [([*HEAD, "headService"], {"metadata": {"name": "demo-serve-svc"}})],
         [([*HEAD, "headService"], {"spec": {"type": "NodePort", "externalName": "", "externalIPs": None}})],
     ],
 )
@@ -385,6 +387,28 @@ def test_what_this_version_does_not_have_is_said_so(fields: list[tuple[Path, obj
         (
             [([*HEAD, "headService"], {"metadata": {"name": "My_Service"}})],
             'spec.headGroupSpec.headService.metadata.name: "My_Service" can\'t name a Service',
+        ),
+        (
+            [([*HEAD, "headService"], {"metadata": {"name": "demo-headless"}}), ([*WORKER, "numOfHosts"], 2)],
+            'spec.headGroupSpec.headService.metadata.name: "demo-headless" is the name of the service that numOfHosts',
+        ),
+        (
+            [
+                ([*HEAD, "headService"], {"metadata": {"name": "demo-serve-svc"}}),
+                (["metadata", "annotations"], {"ray.io/enable-serve-service": "true"}),
+                ([*HEAD, *CONTAINER, "ports"], DELETE),
+            ],
+            'spec.headGroupSpec.headService.metadata.name: "demo-serve-svc" is the name of the service that the annot',
+        ),
+        (
+            [
+                ([*HEAD, "headService"], {"metadata": {"name": "job-head-svc"}}),
+                (
+                    ["metadata", "labels"],
+                    {"ray.io/originated-from-crd": "RayJob", "ray.io/originated-from-cr-name": "job"},
+                ),
+            ],
+            'spec.headGroupSpec.headService.metadata.name: "job-head-svc" is the name of the service that the RayJob',
         ),
         (
             [

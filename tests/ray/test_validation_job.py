@@ -293,6 +293,15 @@ def test_the_annotations_of_the_job_count_for_its_cluster() -> None:
     assert told.startswith("metadata.annotations[ray.io/ft-enabled]: says the same thing as gcsFaultToleranceOptions")
 
 
+def test_the_head_service_of_its_cluster_has_another_name_than_that_of_the_job() -> None:
+    written = job()
+    written["spec"]["rayClusterSpec"]["headGroupSpec"]["headService"] = {"metadata": {"name": "demo-job-head-svc"}}
+    assert problems(written) == [
+        'spec.rayClusterSpec.headGroupSpec.headService.metadata.name: "demo-job-head-svc" is the name of the service '
+        "that the RayJob itself has; choose another"
+    ]
+
+
 def test_a_job_without_a_spec_is_told_what_it_lacks() -> None:
     assert problems({"metadata": {"name": "demo-job"}}) == [
         "spec.rayClusterSpec: is required; describe the cluster to run on"

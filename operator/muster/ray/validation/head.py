@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+
 from muster.api.errors import FieldProblem, MalformedResource
 from muster.api.service import Service
 from muster.ray import labels, names
@@ -32,15 +34,33 @@ def user_service(view: ClusterView) -> Problems:
             yield FieldProblem(f"{path}.{problem.path}", problem.message)
         return
     name = service.metadata.name if service.metadata else ""
-    if name and not names.is_dns_1035_label(name):
-        text = f'"{name}" can\'t name a Service; use up to 63 lower case letters, digits and "-", a letter first'
-        yield FieldProblem(f"{path}.metadata.name", text)
+    if name:
+        yield from _name_problems(name, f"{path}.metadata.name", dict(_other_services(view)))
     if service.spec is None:
         return
     yield from _type_problems(service.spec.type, f"{path}.spec.type")
     for field, value in (("externalName", service.spec.external_name), ("externalIPs", service.spec.external_ips)):
         if value:
             yield FieldProblem(f"{path}.spec.{field}", "is not allowed: the service leads to the head pod; remove it")
+
+
+def _name_problems(name: str, path: str, others: Mapping[str, str]) -> Problems:
+    if not names.is_dns_1035_label(name):
+        text = f'"{name}" can\'t name a Service; use up to 63 lower case letters, digits and "-", a letter first'
+        yield FieldProblem(path, text)
+    if name in others:  # of two services of one name only the first would be made
+        yield FieldProblem(path, f'"{name}" is the name of {others[name]}; choose another')
+
+
+def _other_services(view: ClusterView) -> Iterator[tuple[str, str]]:
+    """The names that Muster gives to services beside the head's, each with what the service is."""
+    if any(group.hosts > 1 for _, group in view.worker_groups()):
+        yield names.headless_service(view.cluster_name), "the service that numOfHosts above 1 adds"
+    if wants_serve_service(view.annotations):
+        what = f"the service that the annotation {labels.ENABLE_SERVE_SERVICE} adds"
+        yield names.serve_service(view.cluster_name), what
+    if view.ray_job:
+        yield names.ray_job_head_service(view.ray_job), "the service that the RayJob itself has"
 
 
 def _type_problems(kind: str | None, path: str) -> Problems:

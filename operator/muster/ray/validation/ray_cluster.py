@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from muster.api.errors import FieldProblem
 from muster.api.raycluster import RayCluster
+from muster.api.rayjob import RayJob
 from muster.ray import labels, names
 from muster.ray.validation import (
     authentication,
@@ -70,12 +71,14 @@ def head_pod_problems(cluster: RayCluster) -> list[FieldProblem]:
 
 
 def _view(cluster: RayCluster) -> ClusterView:
+    origin = cluster.metadata.labels.get(labels.ORIGINATED_FROM_KIND)
     return ClusterView.of(
         cluster.spec,
         path="spec",
         cluster_name=cluster.metadata.name,
         annotations=cluster.metadata.annotations,
-        originated_from=cluster.metadata.labels.get(labels.ORIGINATED_FROM_KIND),
+        originated_from=origin,
+        ray_job=cluster.metadata.labels.get(labels.ORIGINATED_FROM_NAME) if origin == RayJob.definition.kind else None,
     )
 
 

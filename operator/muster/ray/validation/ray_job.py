@@ -84,6 +84,7 @@ def cluster(job: RayJob) -> Problems:
         cluster_name=names.generated(job.metadata.name, "xxxxx"),
         annotations=job.metadata.annotations,
         originated_from=RayJob.definition.kind,
+        ray_job=job.metadata.name,
     )
     yield from cluster_spec_problems(view)
 

@@ -57,7 +57,7 @@ class ClusterView:
     """A cluster's spec at `path`, with what else the rules need.
 
     `cluster_name` is the name that the cluster has or will have (with a stand-in for a random suffix); `annotations`
-    and `originated_from` are those of the object that holds the spec.
+    and `originated_from` are those of the object that holds the spec. `ray_job` is the RayJob that has the cluster.
     """
 
     spec: RayClusterSpec
@@ -67,6 +67,7 @@ class ClusterView:
     originated_from: str | None
     head: Group
     workers: tuple[Group, ...]
+    ray_job: str | None = None
 
     @classmethod
     def of(
@@ -77,6 +78,7 @@ class ClusterView:
         cluster_name: str,
         annotations: Mapping[str, str],
         originated_from: str | None = None,
+        ray_job: str | None = None,
     ) -> Self:
         """Read all templates of the spec."""
         groups = (_group(group, f"{path}.workerGroupSpecs[{index}]") for index, group in enumerate(spec.worker_groups))
@@ -88,6 +90,7 @@ class ClusterView:
             originated_from=originated_from,
             head=_group(spec.head_group_spec, f"{path}.headGroupSpec"),
             workers=tuple(groups),
+            ray_job=ray_job,
         )
 
     @property
