@@ -82,10 +82,11 @@ class PodSpec(Model):
 
 
 class TemplateMetadata(Model):
-    """Labels and annotations that the pods get."""
+    """Labels, annotations and finalizers that the pods get."""
 
     labels: dict[str, str] | None = None
     annotations: dict[str, str] | None = None
+    finalizers: list[str] | None = None
 
 
 class PodTemplateSpec(Model):

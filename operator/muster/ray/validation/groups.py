@@ -121,9 +121,14 @@ def template_labels(template: Template) -> Problems:
 def label_map(pairs: Mapping[str, str], path: str) -> Problems:
     """Keys and values are what the API server takes for labels."""
     for key, value in pairs.items():
-        prefix, slash, name = key.rpartition("/")
-        if not _NAME_PART.fullmatch(name) or (slash and not is_subdomain(prefix)):
+        if not is_qualified_name(key):
             yield FieldProblem(f"{path}[{key}]", "is no valid label key; write name or prefix.example.com/name")
         if value and not _NAME_PART.fullmatch(value):
             text = f'"{value}" is no valid label value; use up to 63 letters, digits, "-", "_" and "."'
             yield FieldProblem(f"{path}[{key}]", text)
+
+
+def is_qualified_name(text: str) -> bool:
+    """Whether this is `name` or `prefix.example.com/name`, as the keys of labels and annotations are."""
+    prefix, slash, name = text.rpartition("/")
+    return _NAME_PART.fullmatch(name) is not None and (not slash or is_subdomain(prefix))

@@ -8,7 +8,11 @@ from typing import Any
 from muster.api.errors import FieldProblem
 from muster.api.podtemplate import ResourceRequirements
 from muster.quantities import QuantityError, parse_quantity
+from muster.ray.validation.groups import is_qualified_name
 from muster.ray.validation.view import ClusterView, Problems, Template
+
+_ONE_OF = frozenset({"foregroundDeletion", "orphan"})
+_STANDARD_FINALIZERS = _ONE_OF | {"kubernetes"}
 
 
 def template_types(view: ClusterView) -> Problems:
@@ -30,6 +34,20 @@ def container_quantities(view: ClusterView) -> Problems:
     """Requests, limits and overhead are quantities that a pod may have."""
     for group in view.groups:
         yield from template_quantities(group.template)
+
+
+def finalizers(view: ClusterView) -> Problems:
+    """The finalizers of a template are its pods', and only there does the API server look at them."""
+    for group in view.groups:
+        metadata = group.template.parsed.metadata
+        path = f"{group.template.path}.metadata.finalizers"
+        written = (metadata.finalizers if metadata else None) or []
+        for index, finalizer in enumerate(written):
+            if finalizer not in _STANDARD_FINALIZERS and not ("/" in finalizer and is_qualified_name(finalizer)):
+                text = f'"{finalizer}" can\'t be a finalizer of a pod; write example.com/name'
+                yield FieldProblem(f"{path}[{index}]", text)
+        if _ONE_OF.issubset(written):
+            yield FieldProblem(path, f"can't have both {' and '.join(sorted(_ONE_OF))}; keep one of the two")
 
 
 def autoscaler_quantities(view: ClusterView) -> Problems:

@@ -22,6 +22,7 @@ from muster.ray.validation.view import ClusterRule, ClusterView
 CLUSTER_RULES: tuple[ClusterRule, ...] = (
     pods.template_types,
     pods.containers,
+    pods.finalizers,
     pods.container_quantities,
     pods.autoscaler_quantities,
     pods.group_quantities,
