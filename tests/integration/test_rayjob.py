@@ -613,6 +613,21 @@ async def test_a_job_of_another_controller_is_left_alone(seen: Observed) -> None
     assert not foreign["metadata"].get("finalizers")
 
 
+async def test_a_job_given_to_another_controller_while_it_runs_is_left_alone_until_it_is_deleted(
+    seen: Observed, dashboards: RayDashboards
+) -> None:
+    await create(seen, ray_job("demo", "run", submissionMode="HTTPMode"))
+    status = await runs(seen)
+    await edit(seen, "demo", managedBy="kueue.x-k8s.io/multikueue")
+    await create(seen, ray_job("ours"))
+    await seen.job_state("ours", "Complete")
+    assert dashboards.stops == []
+    for name in ("demo", "ours"):
+        await seen.api.delete(RAYJOBS, seen.namespace, name)
+    await seen.gone(RAYJOBS, within=20)
+    assert dashboards.stops == [status["jobId"]]
+
+
 @MODES
 async def test_a_job_whose_head_is_not_to_come_again_is_lost_with_it_at_once(
     seen: Observed, dashboards: RayDashboards, mode: str

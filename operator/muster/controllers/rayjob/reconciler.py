@@ -63,7 +63,9 @@ class RayJobReconciler:
         """Look at the job "namespace/name"."""
         self._context.job_interests.clear(key)
         raw = await self._context.primaries[RAYJOBS].read(key)
-        if raw is None or managed_elsewhere(raw):
+        # One that was given to another controller while its Ray job ran has our finalizer yet, which nobody else drops.
+        given_away = raw is not None and managed_elsewhere(raw) and not being_deleted(raw)
+        if raw is None or given_away:
             self._context.known_jobs.gone(key)
             self._understood.forget(key)
             self._problems.forget(key)
