@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muster.quantities import QuantityError, format_quantity, milli, parse_quantity, units, whole
+from muster.quantities import QuantityError, format_quantity, is_costly, milli, parse_quantity, units, whole
 
 
 @pytest.mark.parametrize(
@@ -80,6 +80,25 @@ def test_what_is_no_quantity_is_refused_with_its_text(text: Any) -> None:
         parse_quantity(text)
     assert refused.value.text is text
     assert len(str(refused.value)) < 200
+
+
+@pytest.mark.parametrize(
+    "quantity",
+    [
+        *("1e401", "1e99999999999", "1E2147483647", "1e-99999999", "0e+1000000", ".5e999", " 1e999999 \n", "9" * 301),
+        *(f"1{'0' * 400}m", f"1e{'0' * 299}1", f"1e999{' ' * 300}", f"1e{'9' * 10_000}"),
+    ],
+)
+def test_what_the_api_server_would_work_out_for_hours_is_costly(quantity: str) -> None:
+    assert is_costly(quantity)
+
+
+@pytest.mark.parametrize(
+    "quantity",
+    ["1", "500m", "1.5Gi", "1E", "2Ei", "1e3", "1e-3", "1e400", "1e-400", "9" * 300, 1e308, 10**18, 0, None, []],
+)
+def test_what_it_reads_at_once_is_not(quantity: object) -> None:
+    assert not is_costly(quantity)
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from muster.api.operator_configuration import OperatorConfiguration
 from muster.api.podtemplate import Container, EnvVar
 from muster.ray import autoscaler
 from muster.ray.every_pod import EveryPod
+from muster.ray.validation import costly_amounts
 from muster.ray.validation.groups import label_map
 from muster.ray.validation.pods import quantities
 from muster.yaml_documents import YamlError, yaml_documents
@@ -123,6 +124,7 @@ def _sidecars(field: str, containers: Sequence[Mapping[str, Any]]) -> Iterator[F
         if container.resources is not None:
             yield from quantities(container.resources.requests or {}, f"{path}.resources.requests")
             yield from quantities(container.resources.limits or {}, f"{path}.resources.limits")
+        yield from costly_amounts.in_container({"env": written.get("env")}, path)
 
 
 def _variables(field: str, variables: Sequence[Mapping[str, Any]]) -> Iterator[FieldProblem]:
@@ -137,3 +139,4 @@ def _variables(field: str, variables: Sequence[Mapping[str, Any]]) -> Iterator[F
             yield FieldProblem(f"{path}.name", "must not be empty")
         if variable.value and variable.value_from:
             yield FieldProblem(f"{path}.valueFrom", "can't be given beside value; remove one of the two")
+        yield from costly_amounts.in_env_source(variable.value_from or {}, f"{path}.valueFrom")

@@ -33,6 +33,7 @@ _NANO: Final = 10**9
 _LONGEST_TEXT: Final = 300
 _LARGEST_EXPONENT: Final = 400
 """With the longest text, a number with this exponent is beyond every bound already; larger ones cost only time."""
+_EXPONENT: Final = re.compile(r"[eE][+-]?([0-9]+)\Z")
 
 _WHOLE: Final = frozenset({"memory", "pods"})
 _BYTES: Final = frozenset({"memory", "ephemeral-storage", "storage"})
@@ -60,6 +61,19 @@ def parse_quantity(text: str | int | float) -> Fraction:
     if isinstance(text, int) and abs(text) >= _LARGEST:
         return _LARGEST if text > 0 else -_LARGEST
     return _parse(repr(text))
+
+
+def is_costly(quantity: object) -> bool:
+    """Whether the API server had better not be asked to read this: more than 300 characters, or an exponent beyond 400.
+
+    It works exponents out in full, to as many digits as they say: 1e10000000 takes it seconds, 1e2147483647 hours and
+    gigabytes. No real amount comes near: what is larger than 9e18 counts as that, what is smaller than 1e-9 as that.
+    The server takes spaces around a quantity away, and so they hide nothing here.
+    """
+    if not isinstance(quantity, str):
+        return False
+    exponent = _EXPONENT.search(quantity[-_LONGEST_TEXT:].strip())
+    return len(quantity) > _LONGEST_TEXT or (exponent is not None and int(exponent[1]) > _LARGEST_EXPONENT)
 
 
 @lru_cache(maxsize=4096)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from typing import Any
 
 import pytest
 
 from muster.api.errors import FieldProblem
-from muster.controllers.template_judge import TemplateJudge, read_refusal
-from muster.kube.errors import ApiError, Forbidden, Invalid, Unreachable
+from muster.controllers.template_judge import NotJudgedInTime, TemplateJudge, read_refusal
+from muster.kube.errors import ApiError, Forbidden, Invalid, ServerError, TimedOut, Unreachable
 from muster.ray.validation.templates import WrittenTemplate
 from tests.controllers.fake_clock import FakeClock, settle
 
@@ -183,6 +184,76 @@ async def test_a_question_without_an_answer_is_asked_again() -> None:
     with pytest.raises(Unreachable):
         await judge.problems("default", TEMPLATES)
     assert await judge.problems("default", TEMPLATES) == []
+
+
+LATE: list[ApiError] = [TimedOut("POST /podtemplates: TimeoutError"), ServerError(504, "Timeout", "not in 60s")]
+
+
+@pytest.mark.parametrize("late", LATE, ids=["no answer", "a time-out of the server's own"])
+async def test_a_server_that_is_late_is_left_alone_for_pauses_that_grow_to_an_hour(late: ApiError) -> None:
+    clock, server = FakeClock(), Server(late)
+    judge = TemplateJudge(server, clock)  # type: ignore[arg-type]
+    began, asked_at = clock.now(), list[float]()
+    while clock.now() < began + 20_000:
+        before = server.asked
+        with pytest.raises(NotJudgedInTime) as told:
+            await judge.problems("default", TEMPLATES)
+        assert told.value.message.startswith("spec.template: "), "the part that could not be judged"
+        asked_at += [clock.now() - began] * (server.asked - before)
+        await clock.advance(5)
+    pauses = [later - earlier for earlier, later in itertools.pairwise(asked_at)]
+    assert pauses == [10, 20, 40, 80, 160, 320, 640, 1280, 2560, 3600, 3600, 3600, 3600]
+
+
+async def test_an_answer_after_all_counts_and_the_next_pause_is_short_again() -> None:
+    clock, server = FakeClock(), Server(*LATE, REFUSAL, LATE[0], None)
+    judge = TemplateJudge(server, clock)  # type: ignore[arg-type]
+    for pause in (10, 20):
+        with pytest.raises(NotJudgedInTime):
+            await judge.problems("default", TEMPLATES)
+        await clock.advance(pause)
+    assert len(await judge.problems("default", TEMPLATES)) == 1
+    await clock.advance(60)
+    with pytest.raises(NotJudgedInTime):
+        await judge.problems("default", TEMPLATES)
+    await clock.advance(10)
+    assert await judge.problems("default", TEMPLATES) == []
+
+
+async def test_a_late_answer_is_remembered_though_nobody_waits_for_it_any_more() -> None:
+    server = SlowServer(*LATE)
+    judge = TemplateJudge(server, FakeClock())  # type: ignore[arg-type]
+    asking = asyncio.create_task(judge.problems("default", TEMPLATES))
+    await settle()
+    asking.cancel()
+    await settle()
+    server.answering.set()
+    await settle()
+    with pytest.raises(NotJudgedInTime):
+        await judge.problems("default", TEMPLATES)
+    assert server.asked == 1
+
+
+async def test_of_two_that_could_not_be_judged_the_first_is_told_each_time() -> None:
+    clock, server = FakeClock(), Server(LATE[0])
+    judge = TemplateJudge(server, clock)  # type: ignore[arg-type]
+    both = [WrittenTemplate(name, {"spec": {"nodeName": name}}) for name in ("one", "two")]
+    for _ in range(4):
+        with pytest.raises(NotJudgedInTime, match="one: "):
+            await judge.problems("default", both)
+        await clock.advance(15)
+
+
+async def test_an_amount_that_takes_the_server_hours_is_not_shown_to_it() -> None:
+    server = Server(None)
+    judge = TemplateJudge(server, FakeClock())  # type: ignore[arg-type]
+    spec = {"containers": [{"name": "c", "resources": {"requests": {"cpu": "1e99999999999"}}}]}
+    (problem,) = await judge.problems("default", [WrittenTemplate("spec.template", {"spec": spec})])
+    assert problem.path == "spec.template.spec.containers[0].resources.requests[cpu]"
+    part = WrittenTemplate("spec.autoscalerOptions", {"spec": spec}, within="spec.containers[0]")
+    (problem,) = await judge.problems("default", [part])
+    assert problem.path == "spec.autoscalerOptions.resources.requests[cpu]"
+    assert server.asked == 0
 
 
 def test_every_unknown_field_is_told_once() -> None:

@@ -39,6 +39,13 @@ def misspelt() -> Manifest:
     return bad
 
 
+def with_a_claim(amount: str) -> Manifest:
+    huge = template()
+    claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": amount}}}
+    huge["spec"]["volumes"] = [{"name": "v", "ephemeral": {"volumeClaimTemplate": {"spec": claim}}}]
+    return huge
+
+
 REFUSED: dict[str, tuple[Resource, Manifest, str]] = {
     "a rule of jobs": (RAYJOBS, ray_job("odd", **NO_MODE), "spec.submissionMode: "),
     "a rule of the cluster in a job": (
@@ -52,6 +59,16 @@ REFUSED: dict[str, tuple[Resource, Manifest, str]] = {
         "spec.workerGroupSpecs[1].groupName: ",
     ),
     "a name that is too long": (RAYJOBS, ray_job("x" * 48), "metadata.name: "),
+    "an amount that takes the API server hours": (
+        RAYCLUSTERS,
+        ray_cluster("odd", worker_group(template=template(cpu="1e99999999999"))),
+        "spec.workerGroupSpecs[0].template.spec.containers[0].resources.requests[cpu]: ",
+    ),
+    "such an amount in a claim": (
+        RAYJOBS,
+        ray_job("odd", submitterPodTemplate=with_a_claim("1e-2147483647")),
+        "spec.submitterPodTemplate.spec.volumes[0].ephemeral.volumeClaimTemplate.spec.resources.requests[storage]: ",
+    ),
     "a template that the API server refuses": (
         RAYJOBS,
         ray_job("odd", rayClusterSpec=cluster_spec(worker_group(template=misspelt()))),

@@ -101,6 +101,33 @@ async def test_equal_templates_are_asked_about_once(seen: Observed, operator: Op
     assert len([request for request in proxy.requests if asked(request)]) == 1
 
 
+async def test_an_amount_that_takes_the_api_server_hours_to_read_is_refused_before_it_is_asked(
+    seen: Observed, operator: Operator, proxy: FaultProxy
+) -> None:
+    asked = proxy.inject(Answer(504, "Timeout"), when=matching("POST", "/podtemplates$"), times=None)
+    huge = template()
+    huge["spec"]["volumes"] = [{"name": "v", "emptyDir": {"sizeLimit": "1e2147483647"}}]
+    await seen.api.create(RAYJOBS, seen.namespace, job_with("worker", template(cpu="1e99999999999")))
+    place = "workerGroupSpecs[0].template.spec.containers[0].resources.requests[cpu]: "
+    assert f"spec.rayClusterSpec.{place}" in (await seen.job_state("demo", "ValidationFailed"))["message"]
+    await seen.api.create(RAYCLUSTERS, seen.namespace, ray_cluster("demo", worker_group(template=huge)))
+    field = "spec.workerGroupSpecs[0].template.spec.volumes[0].emptyDir.sizeLimit: "
+    await seen.event("InvalidRayClusterSpec", field)
+    assert asked.hits == 0
+    assert await seen.nothing_made()
+
+
+async def test_a_template_that_the_api_server_is_late_with_is_named(
+    seen: Observed, operator: Operator, proxy: FaultProxy
+) -> None:
+    proxy.inject(Answer(504, "Timeout"), when=matching("POST", "/podtemplates$"), times=None)
+    await seen.api.create(RAYCLUSTERS, seen.namespace, ray_cluster("demo"))
+    await seen.api.create(RAYJOBS, seen.namespace, ray_job("demo"))
+    late = "headGroupSpec.template: the API server did not say in time"
+    await seen.event("FailedToReconcile", f" spec.{late}")
+    await seen.event("FailedToReconcile", f" spec.rayClusterSpec.{late}")
+
+
 @pytest.mark.parametrize(
     "answer",
     [Answer(403, "Forbidden"), Answer(400, "BadRequest"), Answer(500, "InternalError")],

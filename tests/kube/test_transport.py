@@ -13,7 +13,7 @@ from aiohttp import web
 
 from muster.kube.client import ApiClient, WatchEvent
 from muster.kube.config import Connection
-from muster.kube.errors import ApiError, Expired, ServerError, Undecodable, Unreachable
+from muster.kube.errors import ApiError, Expired, ServerError, TimedOut, Undecodable, Unreachable
 from muster.kube.resource import CONFIGMAPS
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -67,15 +67,22 @@ def event(event_type: str, **body: Any) -> bytes:
 
 
 @pytest.mark.parametrize("verb", ["get", "create", "delete"])
-async def test_a_server_that_does_not_answer_is_unreachable_after_the_time_out(verb: str) -> None:
+async def test_a_server_that_does_not_answer_has_timed_out(verb: str) -> None:
     async with client_of(never, timeout=0.1) as client:
         calls: dict[str, Callable[[], Awaitable[object]]] = {
             "get": lambda: client.get(CONFIGMAPS, "ns", "a"),
             "create": lambda: client.create(CONFIGMAPS, "ns", {}),
             "delete": lambda: client.delete(CONFIGMAPS, "ns", "a"),
         }
-        with pytest.raises(Unreachable):
+        with pytest.raises(TimedOut):
             await asyncio.wait_for(calls[verb](), 5)
+
+
+async def test_one_that_is_not_there_was_not_late_with_its_answer() -> None:
+    async with ApiClient(Connection("http://127.0.0.1:1")) as client:
+        with pytest.raises(Unreachable) as nobody:
+            await client.create(CONFIGMAPS, "ns", {})
+    assert not isinstance(nobody.value, TimedOut)
 
 
 async def test_no_more_requests_are_under_way_than_allowed() -> None:

@@ -7,6 +7,10 @@ a namespace are asked about once, so a thousand jobs of one make cost one reques
 Only a clear word on the template counts. A server that may not be asked, or an admission webhook that can't take part
 in a dry run, says nothing about it: the template then passes, and the pods' own creation has the last word. Whatever
 may be answered otherwise another time (all but yes) is asked again after a minute.
+
+A server that does not answer in time may be at work on the template still. It is asked about that one again only after
+a pause that grows each time, from ten seconds to an hour, so that one object can't keep it busy. An amount that would
+take it hours to read is not shown to it at all, whoever asks.
 """
 
 from __future__ import annotations
@@ -16,7 +20,7 @@ import hashlib
 import logging
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
@@ -26,8 +30,9 @@ import msgspec
 from muster.api.errors import FieldProblem
 from muster.controllers.clock import Clock
 from muster.kube.client import ApiClient
-from muster.kube.errors import Forbidden, Invalid
+from muster.kube.errors import ApiError, Forbidden, Invalid, TimedOut
 from muster.kube.resource import PODTEMPLATES
+from muster.ray.validation import costly_amounts
 from muster.ray.validation.templates import WrittenTemplate
 
 logger = logging.getLogger(__name__)
@@ -37,6 +42,11 @@ _AT_ONCE: Final = 16
 """Templates of one object that are tried out at the same time; the client has room for fifty requests."""
 _NO_GOOD_SECONDS: Final = 60.0
 """How long an answer other than yes is remembered."""
+_FIRST_PAUSE: Final = 10.0
+_LONGEST_PAUSE: Final = 3600.0
+"""Seconds without a question about a template after the server was late with its answer: the first, twice as long each
+time, the longest."""
+_GATEWAY_TIMEOUT: Final = 504
 _UNREADABLE: Final = " cannot be handled as a PodTemplate: "
 _UNKNOWN_FIELD: Final = re.compile(r'unknown field "template\.?([^"]+)"')
 _WRONG_TYPE: Final = re.compile(
@@ -51,12 +61,25 @@ Verdict = tuple[FieldProblem, ...]
 """Problems with paths relative to the template; empty: the server takes it."""
 
 
+class NotJudgedInTime(ApiError):  # noqa: N818 - as its siblings
+    """504: the server did not say in time whether it takes a template; the message names the template's path."""
+
+    def __init__(self, path: str, why: str) -> None:
+        message = f"{path}: the API server did not say in time whether it takes this template, and is asked again"
+        super().__init__(_GATEWAY_TIMEOUT, "Timeout", f"{message} later: {why}")
+
+
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """A verdict, and until when it is believed (monotonic seconds)."""
+    """A verdict, and until when it is believed (monotonic seconds).
+
+    `late` says why there is none, where the server did not answer in time, and `pause` how long it is left alone.
+    """
 
     verdict: Verdict
     until: float
+    late: str | None = None
+    pause: float = 0.0
 
 
 class TemplateJudge:
@@ -74,39 +97,51 @@ class TemplateJudge:
         found: list[FieldProblem] = []
         for start in range(0, len(asked), _AT_ONCE):
             some = asked[start : start + _AT_ONCE]
-            verdicts = await asyncio.gather(*(self._judge(namespace, each.template) for each in some))
+            verdicts = await _all_of(self._judge(namespace, each) for each in some)
             for each, verdict in zip(some, verdicts, strict=True):
                 found += [FieldProblem(each.place(problem.path), problem.message) for problem in verdict]
         return found
 
-    async def _judge(self, namespace: str, template: Mapping[str, Any]) -> Verdict:
-        encoded = msgspec.json.encode(template, order="deterministic")
+    async def _judge(self, namespace: str, written: WrittenTemplate) -> Verdict:
+        if costly := tuple(costly_amounts.in_template(written.template, "")):
+            return costly
+        encoded = msgspec.json.encode(written.template, order="deterministic")
         # What one namespace's quotas, policies and webhooks say does not hold for another.
         key = (namespace, hashlib.sha256(encoded).digest())
-        answer = self._answers.pop(key, None)
+        answer = self._answers.get(key)
         if answer is None or answer.until <= self._clock.monotonic():
-            answer = await self._ask_once(key, namespace, template)
-        # Put last again: the ones that nobody asks about any more are forgotten first.
+            answer = await self._ask_once(key, namespace, written.template)
+        self._remember(key, answer)
+        if answer.late is not None:
+            raise NotJudgedInTime(written.path, answer.late)
+        return answer.verdict
+
+    def _remember(self, key: _Key, answer: _Answer) -> None:
+        """Put it last: the ones that nobody asks about any more are forgotten first."""
+        self._answers.pop(key, None)
         self._answers[key] = answer
         while len(self._answers) > _MOST_REMEMBERED:
             self._answers.pop(next(iter(self._answers)))
-        return answer.verdict
 
     async def _ask_once(self, key: _Key, namespace: str, template: Mapping[str, Any]) -> _Answer:
         """The server's answer; whoever comes while the question is under way waits for the same answer."""
         asking = self._asking.get(key)
         if asking is None:
-            asking = self._asking[key] = asyncio.ensure_future(self._ask(namespace, template))
+            before = self._answers.get(key)
+            pause = min(max(2 * before.pause, _FIRST_PAUSE), _LONGEST_PAUSE) if before else _FIRST_PAUSE
+            asking = self._asking[key] = asyncio.ensure_future(self._ask(namespace, template, pause))
             asking.add_done_callback(partial(self._answered, key))
         # Whoever asked first may be cancelled: the others still want to know.
         return await asyncio.shield(asking)
 
     def _answered(self, key: _Key, asking: asyncio.Future[_Answer]) -> None:
         del self._asking[key]
-        if not asking.cancelled():
-            asking.exception()  # nobody may be left who waits for it
+        # Nobody may be left who waits for it: the next one who asks finds it here.
+        if not asking.cancelled() and asking.exception() is None:
+            self._remember(key, asking.result())
 
-    async def _ask(self, namespace: str, template: Mapping[str, Any]) -> _Answer:
+    async def _ask(self, namespace: str, template: Mapping[str, Any], pause: float) -> _Answer:
+        """The server's answer; `pause` is how long it is to be left alone if none comes in time. Raises ApiError."""
         body = {
             "apiVersion": PODTEMPLATES.api_version,
             "kind": PODTEMPLATES.kind,
@@ -120,9 +155,23 @@ class TemplateJudge:
             verdict = read_refusal(refusal)
         except Forbidden as refusal:
             logger.warning("pod templates in %s can't be tried out: %s", namespace, refusal.message)
+        except ApiError as error:
+            if not isinstance(error, TimedOut) and error.status != _GATEWAY_TIMEOUT:
+                raise
+            return _Answer(verdict, self._clock.monotonic() + pause, error.message, pause)
         else:
             return _Answer(verdict, math.inf)
         return _Answer(verdict, self._clock.monotonic() + _NO_GOOD_SECONDS)
+
+
+async def _all_of(judging: Iterable[Awaitable[Verdict]]) -> list[Verdict]:
+    """All verdicts, in order. Raises the first error in that order, so that the same fault has the same words again."""
+    verdicts: list[Verdict] = []
+    for verdict in await asyncio.gather(*judging, return_exceptions=True):
+        if isinstance(verdict, BaseException):
+            raise verdict
+        verdicts.append(verdict)
+    return verdicts
 
 
 def read_refusal(refusal: Invalid) -> Verdict:

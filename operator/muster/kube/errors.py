@@ -92,6 +92,10 @@ class Unreachable(ApiError):
         super().__init__(0, "Unreachable", message)
 
 
+class TimedOut(Unreachable):
+    """The server took the request and did not answer it in time: it may be at work on it still."""
+
+
 class Undecodable(ApiError):
     """The server answered with an object of another shape than asked for; the message carries the path."""
 

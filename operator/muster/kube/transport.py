@@ -19,7 +19,7 @@ import msgspec
 from yarl import URL
 
 from muster.kube.config import Connection
-from muster.kube.errors import ApiError, TooManyRequests, Unreachable, error_from_answer
+from muster.kube.errors import ApiError, TimedOut, TooManyRequests, Unreachable, error_from_answer
 
 _CONNECT_SECONDS: Final = 10.0
 _MOST_WAITS: Final = 5
@@ -166,7 +166,9 @@ def _error(response: aiohttp.ClientResponse, answer: bytes) -> ApiError:
 
 
 def _unreachable(method: str, path: str, error: BaseException) -> Unreachable:
-    return Unreachable(f"{method} {path}: {str(error) or type(error).__name__}")
+    late = isinstance(error, TimeoutError) and not isinstance(error, aiohttp.ConnectionTimeoutError)
+    kind = TimedOut if late else Unreachable
+    return kind(f"{method} {path}: {str(error) or type(error).__name__}")
 
 
 def _is_broken_connection(cause: BaseException | None) -> bool:

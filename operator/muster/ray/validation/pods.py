@@ -7,7 +7,9 @@ from typing import Any
 
 from muster.api.errors import FieldProblem
 from muster.api.podtemplate import ResourceRequirements
-from muster.quantities import QuantityError, parse_quantity
+from muster.quantities import QuantityError, is_costly, parse_quantity
+from muster.ray.validation import costly_amounts
+from muster.ray.validation.costly_amounts import costly_amount
 from muster.ray.validation.groups import is_qualified_name
 from muster.ray.validation.view import ClusterView, Problems, Template
 
@@ -61,6 +63,18 @@ def autoscaler_quantities(view: ClusterView) -> Problems:
             yield from quantities(amounts, path)
         else:
             yield FieldProblem(path, "must be a mapping of resource names to quantities")
+    env = {"env": options.env if options else None}
+    yield from costly_amounts.in_container(env, f"{view.path}.autoscalerOptions")
+
+
+def credential_quantities(view: ClusterView) -> Problems:
+    """So are those that the Redis credentials refer to: they become variables of the head's."""
+    options = view.spec.gcs_fault_tolerance_options
+    if options is None:
+        return
+    for field, credential in (("redisUsername", options.redis_username), ("redisPassword", options.redis_password)):
+        path = f"{view.path}.gcsFaultToleranceOptions.{field}.valueFrom"
+        yield from costly_amounts.in_env_source((credential.value_from if credential else None) or {}, path)
 
 
 def group_quantities(view: ClusterView) -> Problems:
@@ -70,7 +84,13 @@ def group_quantities(view: ClusterView) -> Problems:
 
 
 def template_quantities(template: Template) -> Problems:
-    """The quantities of one template; nothing when it could not be read."""
+    """The quantities of one template."""
+    costly = costly_amounts.in_template(template.written, template.path)
+    yield from dict.fromkeys([*_requested(template), *costly])
+
+
+def _requested(template: Template) -> Problems:
+    """What its pods ask for; nothing when it could not be read."""
     for kind, listed in (
         ("initContainers", template.parsed.init_containers),
         ("containers", template.parsed.containers),
@@ -93,8 +113,11 @@ def _of_resources(resources: ResourceRequirements | None, path: str) -> Problems
 
 
 def quantities(amounts: Mapping[str, Any], path: str) -> Problems:
-    """Each amount can be read and is not negative."""
+    """Each amount can be read, by the API server too, and is not negative."""
     for resource, amount in amounts.items():
+        if is_costly(amount):
+            yield from costly_amount(amount, f"{path}[{resource}]")
+            continue
         try:
             negative = parse_quantity(amount) < 0
         except QuantityError:
@@ -107,6 +130,8 @@ def quantities(amounts: Mapping[str, Any], path: str) -> Problems:
 
 def _requests_above_limits(requests: Mapping[str, Any], limits: Mapping[str, Any], path: str) -> Problems:
     for resource in requests.keys() & limits.keys():
+        if is_costly(requests[resource]) or is_costly(limits[resource]):
+            continue
         try:
             above = parse_quantity(requests[resource]) > parse_quantity(limits[resource])
         except QuantityError:

@@ -25,6 +25,7 @@ CLUSTER_RULES: tuple[ClusterRule, ...] = (
     pods.finalizers,
     pods.container_quantities,
     pods.autoscaler_quantities,
+    pods.credential_quantities,
     pods.group_quantities,
     groups.amounts_once,
     groups.labels_once,
@@ -51,7 +52,13 @@ CLUSTER_RULES: tuple[ClusterRule, ...] = (
     fault_tolerance.redis_options,
     unsupported.cluster_features,
 )
-_HEAD_POD_RULES = (pods.template_types, pods.containers, pods.container_quantities, pods.group_quantities)
+_HEAD_POD_RULES = (
+    pods.template_types,
+    pods.containers,
+    pods.container_quantities,
+    pods.group_quantities,
+    pods.credential_quantities,
+)
 
 
 def validate_ray_cluster(cluster: RayCluster) -> list[FieldProblem]:
@@ -68,7 +75,8 @@ def head_pod_problems(cluster: RayCluster) -> list[FieldProblem]:
     """What keeps a head's pod, or one like it, from being worked out at all."""
     view = _view(cluster)
     problems = (problem for rule in _HEAD_POD_RULES for problem in rule(view))
-    return [problem for problem in problems if problem.path.startswith(f"{view.head.path}.")]
+    parts = (f"{view.head.path}.", f"{view.path}.gcsFaultToleranceOptions.")
+    return [problem for problem in problems if problem.path.startswith(parts)]
 
 
 def _view(cluster: RayCluster) -> ClusterView:

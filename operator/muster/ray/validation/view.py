@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 from muster.api.errors import FieldProblem, MalformedResource
@@ -17,20 +17,24 @@ _AUTOSCALER_V2 = "RAY_enable_autoscaler_v2"
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A pod template that was read, or why it can't be: `parsed` is empty where `problems` is not."""
+    """A pod template that was read, or why it can't be: `parsed` is empty where `problems` is not.
+
+    `written` is the template as it stands in the object.
+    """
 
     path: str
     parsed: PodTemplateSpec
     problems: tuple[FieldProblem, ...] = ()
+    written: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def read(cls, template: Mapping[str, Any], path: str) -> Self:
         """Read a template that stands at `path`."""
         try:
-            return cls(path, PodTemplateSpec.parse(template))
+            return cls(path, PodTemplateSpec.parse(template), written=template)
         except MalformedResource as refusal:
             problems = (FieldProblem(f"{path}.{problem.path}", problem.message) for problem in refusal.problems)
-            return cls(path, PodTemplateSpec(), tuple(problems))
+            return cls(path, PodTemplateSpec(), tuple(problems), template)
 
     @property
     def sound(self) -> bool:
