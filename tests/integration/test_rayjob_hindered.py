@@ -159,6 +159,50 @@ async def test_nothing_that_a_dashboard_does_keeps_a_deleted_job(
     await seen.gone(RAYJOBS, RAYCLUSTERS)
 
 
+async def gives_everything_back(seen: Observed) -> None:
+    """The deadline of the job passes, and its nodes are free."""
+    await seen.api.patch(RAYJOBS, seen.namespace, "demo", {"spec": {"activeDeadlineSeconds": 1}})
+    assert (await seen.job_state("demo", "Failed"))["reason"] == "DeadlineExceeded"
+    await seen.gone(RAYCLUSTERS, PODS)
+    group = await seen.get(PODGROUPS, "ray-demo-pg")
+    assert group is not None
+    assert not group["spec"].get("minMember")
+
+
+async def test_a_job_whose_id_no_url_can_have_gives_its_nodes_back(seen: Observed, operator: Operator) -> None:
+    await start(seen, submissionMode="HTTPMode", shutdownAfterJobFinishes=True)
+    forged = {"status": {"jobId": "x" * 70_000}}
+    await seen.api.patch(RAYJOBS, seen.namespace, "demo", forged, subresource="status")
+    await seen.until(
+        RAYJOBS, "demo", lambda job: job["status"].get("jobStatusCheckFailureStartTime"), "the failing look is noted"
+    )
+    await gives_everything_back(seen)
+
+
+async def test_what_nobody_has_thought_of_while_a_job_is_stopped_keeps_no_nodes(
+    seen: Observed, operator: Operator, dashboards: RayDashboards, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await start(seen, submissionMode="HTTPMode", shutdownAfterJobFinishes=True)
+
+    def broken(*_: object) -> None:
+        raise RuntimeError("nobody has thought of this")
+
+    monkeypatch.setattr(dashboards, "connect", broken)
+    await gives_everything_back(seen)
+
+
+async def test_a_submitter_that_can_not_be_deleted_keeps_no_nodes(
+    proxy: FaultProxy, seen: Observed, dashboards: RayDashboards, stand_ins: StandIns
+) -> None:
+    stand_ins.submitters_run = False
+    proxy.inject(Answer(403, "Forbidden"), when=matching("DELETE", "/jobs/"), times=1000)
+    async with Operator(proxy.connection(), seen.namespace, dashboards):
+        await seen.api.create(RAYJOBS, seen.namespace, ray_job("demo", shutdownAfterJobFinishes=True))
+        await seen.job_state("demo", "Running")
+        await gives_everything_back(seen)
+        await seen.event("FailedToDeleteRayJobSubmitter")
+
+
 async def test_a_retry_does_not_wait_for_pods_that_only_carry_the_clusters_label(
     seen: Observed, operator: Operator, dashboards: RayDashboards
 ) -> None:

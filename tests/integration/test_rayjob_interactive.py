@@ -66,6 +66,16 @@ async def test_an_id_that_ray_does_not_know_is_told_and_can_be_corrected(
     assert len(dashboards.submissions) == 1
 
 
+async def test_an_id_that_ray_can_not_have_is_told_and_not_followed(seen: Observed, dashboards: RayDashboards) -> None:
+    status = await begin(seen)
+    await edit(seen, jobId="x" * 70_000)
+    await seen.until(RAYJOBS, "demo", lambda job: "spec.jobId: has 70000" in job["status"]["message"], "it is told")
+    assert (await seen.job_state("demo", "Waiting")).get("jobId") is None
+    await submit(status["dashboardURL"], "mine", "succeed")
+    await edit(seen, jobId="mine")
+    assert (await seen.job_state("demo", "Complete"))["jobId"] == "mine"
+
+
 async def test_a_job_that_waits_for_its_user_can_be_suspended_and_resumed(seen: Observed) -> None:
     first = await begin(seen, shutdownAfterJobFinishes=True)
     await edit(seen, suspend=True)

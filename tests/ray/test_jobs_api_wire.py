@@ -7,6 +7,7 @@ import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 
+import httpx
 import pytest
 
 from muster.ray.job_info import Submission
@@ -38,7 +39,7 @@ class Server:
         return f"http://127.0.0.1:{self.port}"
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        head = (await reader.readuntil(b"\r\n\r\n")).decode()
+        head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
         length = next((int(line[15:]) for line in head.lower().split("\r\n") if line.startswith("content-length:")), 0)
         self.requests.append(head + (await reader.readexactly(length)).decode())
         body = self.body.encode()
@@ -92,12 +93,20 @@ async def test_a_token_is_sent_as_ray_expects_it(server: Server, name: str) -> N
     assert "x-ray-authorization: Bearer secret\r\n" in await asked(server, CALLS[name], token="secret")
 
 
+async def test_a_token_of_other_bytes_than_ascii_is_sent_as_it_is(server: Server) -> None:
+    async with RayJobsClient(server.url, "t\xfc\udcff") as client:
+        with pytest.raises(DashboardError):
+            await client.get("s")
+    assert "x-ray-authorization: Bearer t\xc3\xbc\xff\r\n" in server.requests[0]
+
+
 async def test_without_a_token_none_is_sent(server: Server) -> None:
     assert "authorization" not in (await asked(server, CALLS["get"])).lower()
 
 
-async def test_a_token_that_can_not_be_sent_is_not_told(server: Server) -> None:
-    async with RayJobsClient(server.url, "hush\nhush") as client:
+@pytest.mark.parametrize("token", ["hush\nhush", "hush\0hush", "hush\udcff\n"])
+async def test_a_token_that_can_not_be_sent_is_not_told(server: Server, token: str) -> None:
+    async with RayJobsClient(server.url, token) as client:
         for call in CALLS.values():
             with pytest.raises(DashboardUnreachable) as refusal:
                 await call(client)
@@ -221,3 +230,37 @@ async def test_an_answer_that_only_trickles_is_none() -> None:
         async with RayJobsClient(f"http://127.0.0.1:{port}", timeout=0.1) as client, asyncio.timeout(10):
             with pytest.raises(DashboardUnreachable, match="only trickles"):
                 await client.get("s")
+
+
+@pytest.mark.parametrize("name", ["submit", "get", "stop", "logs", "tail"])
+@pytest.mark.parametrize("submission_id", ["x" * 70_000, "ü" * 1400, "", ".", "..", "\ud800"])
+async def test_an_id_that_no_url_can_have_is_told_as_such(server: Server, name: str, submission_id: str) -> None:
+    calls: dict[str, Call] = {
+        "submit": lambda client: client.submit(Submission(submission_id, "x")),
+        "get": lambda client: client.get(submission_id),
+        "stop": lambda client: client.stop(submission_id),
+        "logs": lambda client: client.logs(submission_id),
+        "tail": lambda client: client.tail(submission_id, lambda _: None),
+    }
+    async with RayJobsClient(server.url) as client:
+        with pytest.raises(RayApiError, match="URL") as refusal:
+            await calls[name](client)
+    assert len(str(refusal.value)) < 1000
+    assert server.requests == []
+
+
+@pytest.mark.parametrize(
+    "error", [httpx.InvalidURL("x"), httpx.StreamClosed(), httpx.CookieConflict("x"), ValueError()]
+)
+@pytest.mark.parametrize("name", CALLS)
+async def test_whatever_the_http_library_raises_is_an_error_of_the_api(
+    server: Server, monkeypatch: pytest.MonkeyPatch, name: str, error: Exception
+) -> None:
+    async with RayJobsClient(server.url) as client:
+
+        def fail(*_: object, **__: object) -> None:
+            raise error
+
+        monkeypatch.setattr(httpx.AsyncClient, "stream", fail)
+        with pytest.raises(DashboardUnreachable, match=type(error).__name__):
+            await CALLS[name](client)

@@ -86,6 +86,10 @@ BOMB = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "\n".join(
         job({"name": "x" * 47}),
         job(runtimeEnvYAML="1: a\nb: c"),
         job(submissionMode="HTTPMode", entrypoint="x" * 131_000),
+        job(jobId=""),
+        job(jobId="x" * 240),
+        job(jobId=" My job.2: a?b#c%2F\\ü…"),
+        job(jobId="..."),
     ],
 )
 def test_what_users_of_kuberay_write_is_fine(obj: Json) -> None:
@@ -120,6 +124,15 @@ def test_what_users_of_kuberay_write_is_fine(obj: Json) -> None:
             job(submissionMode="SidecarMode", clusterSelector={"ray.io/cluster": "x"}, rayClusterSpec=...),
             "spec.submissionMode: SidecarMode needs a cluster of the job's own, not clusterSelector",
         ),
+        (job(jobId="x" * 241), "spec.jobId: has 241 bytes, and Ray takes at most 240; shorten it or leave it out"),
+        (job(jobId="ü" * 121), "spec.jobId: has 242 bytes, and Ray takes at most 240"),
+        (job(jobId="x" * 140_000), "spec.jobId: has 140000 bytes"),
+        (job(jobId="a/b"), 'spec.jobId: "a/b" has a slash or a control character; use letters'),
+        (job(jobId="a\nb"), 'spec.jobId: "a\\nb" has a slash or a control character'),
+        (job(jobId="a\0b"), 'spec.jobId: "a\\u0000b" has a slash or a control character'),
+        (job(jobId="a\x85b"), 'spec.jobId: "a\\u0085b" has a slash or a control character'),
+        (job(jobId=".."), 'spec.jobId: ".." leads to another place in a URL; use letters'),
+        (job(jobId="."), 'spec.jobId: "." leads'),
         (
             job(submissionMode="SidecarMode", entrypoint="x" * 131_000),
             "spec.entrypoint: is too long with runtime",

@@ -28,12 +28,25 @@ from muster.ray.job_info import JobInfo, Submission, UnexpectedDocument
 _DUPLICATE_ID: Final = "use a different submission_id"
 _NORMAL_CLOSURE: Final = 1000
 _SHOWN_CHARACTERS: Final = 2000
+_SHOWN_PATH: Final = 300
+_LONGEST_SEGMENT: Final = 8000
+"""Characters of an id in a URL: a dashboard's server takes a first line of 8190 bytes."""
 _PING_SECONDS: Final = 20.0
 _QUEUED_FRAMES: Final = 8
 _LARGEST_ANSWER: Final = 2 << 20
 """Bytes. A dashboard runs what its users please: neither a small pod nor the operator reads more of an answer."""
 _TRICKLE: Final = 3
 """An answer has to be complete within so many times the time-out of each step."""
+_FAILURES: Final = (
+    httpx.HTTPError,
+    httpx.InvalidURL,
+    httpx.StreamError,
+    httpx.CookieConflict,
+    OSError,
+    ValueError,
+)
+"""All that comes of a request that can't be made, sent or answered; httpx has no one word for it, and for what can't be
+written in a URL, a header or JSON Python's own is raised."""
 
 
 class RayApiError(Exception):
@@ -88,7 +101,8 @@ class RayJobsClient:
         self._timeout = timeout
         self._http = httpx.AsyncClient(
             base_url=_url(base_url),
-            headers={**(headers or {}), **own},
+            # As bytes: a value that can't be sent is for the calls to tell, which know not to quote it.
+            headers={name.encode(): _bytes(value) for name, value in {**(headers or {}), **own}.items()},
             timeout=timeout,
             verify=verify or ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT),
             trust_env=False,
@@ -126,6 +140,7 @@ class RayJobsClient:
         Raises SubmissionRefused when the submission is at fault. After DashboardUnreachable or DashboardError the job
         is not known to exist, and calling again is safe.
         """
+        _job_path(submission.submission_id)  # a job that can't be asked about later is not begun
         try:
             await self._post_submission(submission)
         except (DashboardUnreachable, DashboardError) as error:
@@ -175,8 +190,9 @@ class RayJobsClient:
         Returns when the dashboard closes the stream in order. That is no verdict about the job, which may still run.
         Raises DashboardUnreachable when the stream breaks.
         """
-        url = self._http.base_url.join(self._http.base_url.path.rstrip("/") + _job_path(submission_id, "/logs/tail"))
+        path = _job_path(submission_id, "/logs/tail")
         with _stream_errors():
+            url = self._http.base_url.join(self._http.base_url.path.rstrip("/") + path)
             socket: AsyncWebSocketSession
             async with aconnect_ws(
                 str(url),
@@ -197,11 +213,12 @@ class RayJobsClient:
             async with asyncio.timeout(_TRICKLE * self._timeout):
                 answer = await self._read(method, path, body)
         except TimeoutError as error:
-            raise DashboardUnreachable(f"{method} {path}: the answer only trickles in") from error
-        except (httpx.HTTPError, OSError) as error:
-            raise DashboardUnreachable(f"{method} {path}: {_reason(error)}") from error
+            raise DashboardUnreachable(f"{_call_in_words(method, path)}: the answer only trickles in") from error
+        except _FAILURES as error:
+            raise DashboardUnreachable(f"{_call_in_words(method, path)}: {_reason(error)}") from error
         if self._behind_api_server and (said := _said_by_api_server(answer)) is not None:
-            raise DashboardUnreachable(f"{method} {path}: the API server answers {answer.status}: {said}")
+            answers = f"the API server answers {answer.status}: {said}"
+            raise DashboardUnreachable(f"{_call_in_words(method, path)}: {answers}")
         if answer.status == httpx.codes.NOT_FOUND:
             raise JobNotFound(answer.status, _shown(answer.text))
         if not httpx.codes.is_success(answer.status):
@@ -234,7 +251,29 @@ def _url(text: str) -> httpx.URL:
 
 
 def _job_path(submission_id: str, rest: str = "") -> str:
-    return f"/api/jobs/{quote(submission_id, safe='')}{rest}"
+    """Raises DashboardUnreachable for an id that would lead to another place, or that no URL can have."""
+    try:
+        segment = quote(submission_id, safe="")
+    except UnicodeEncodeError:
+        segment = ""
+    if segment in ("", ".", "..") or len(segment) > _LONGEST_SEGMENT:
+        raise DashboardUnreachable(
+            f"no URL can have job id {_beginning(repr(submission_id))}: give the job another one"
+        )
+    return f"/api/jobs/{segment}{rest}"
+
+
+def _bytes(value: str) -> bytes:
+    """A header's value; one from an environment variable may have bytes that are no text."""
+    return value.encode("utf-8", "surrogateescape")
+
+
+def _call_in_words(method: str, path: str) -> str:
+    return f"{method} {_beginning(path)}"
+
+
+def _beginning(text: str) -> str:
+    return text if len(text) <= _SHOWN_PATH else f"{text[:_SHOWN_PATH]}…"
 
 
 def _json(answer: _Answer) -> Any:
@@ -264,6 +303,8 @@ def _shown(text: str) -> str:
 
 
 def _reason(error: BaseException) -> str:
+    if isinstance(error, UnicodeError):
+        return "the request can't be sent: its body or a header, such as that with the token, can't be encoded"
     if isinstance(error, httpx.LocalProtocolError):  # it quotes the header, which may be the token
         return "the request can't be sent: a header, such as that with the token, has characters that none may have"
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
@@ -272,7 +313,7 @@ def _reason(error: BaseException) -> str:
 @contextmanager
 def _stream_errors() -> Iterator[None]:
     """Turn every way in which a web socket can break into DashboardUnreachable."""
-    broken = (HTTPXWSException, httpx.HTTPError, ProtocolError, OSError)
+    broken = (HTTPXWSException, ProtocolError, *_FAILURES)
     try:
         yield
     except broken as error:

@@ -19,7 +19,7 @@ from muster.kube.resource import RAYCLUSTERS
 from muster.ray import labels, names
 from muster.ray.authentication import token_env
 from muster.ray.cluster_conditions import HEAD_POD_READY, PROVISIONED
-from muster.ray.jobs_api import RayJobsClient
+from muster.ray.jobs_api import DashboardUnreachable, RayJobsClient
 from muster.ray.owner import owner_reference
 from muster.ray.pod_health import is_head, is_terminating
 from muster.ray.selection import runs_elsewhere
@@ -232,12 +232,16 @@ def dashboard(look: Look, cluster: RayCluster) -> Dashboard:
 
 @asynccontextmanager
 async def asking(look: Look, cluster: RayCluster) -> AsyncIterator[RayJobsClient]:
-    """A client of the cluster's dashboard, with its token where it asks for one. Raises DashboardUnreachable.
+    """A client of the cluster's dashboard, with its token where it asks for one. Raises DashboardUnreachable, also for
+    one whose address, of what others wrote into pods and services, is none.
 
     However long the answers take, other jobs are looked at meanwhile; so nothing else belongs into the block.
     """
     token = await look.context.tokens.of(cluster)
-    client = look.context.dashboards.connect(replace(dashboard(look, cluster), token=token))
+    try:
+        client = look.context.dashboards.connect(replace(dashboard(look, cluster), token=token))
+    except ValueError as error:
+        raise DashboardUnreachable(str(error)) from None
     async with look.context.dashboard_turns.turn(look.job.metadata.namespace), client as ray:
         yield ray
 

@@ -22,6 +22,7 @@ from muster.controllers.rayjob.submitter import delete_submitter, find_submitter
 from muster.controllers.rayjob.teardown import delete_cluster
 from muster.controllers.rayjob.verdict import RAY_JOB_LOST
 from muster.controllers.runner import Requeue
+from muster.kube.errors import Conflict
 from muster.ray.selection import runs_elsewhere
 
 STOP_SECONDS = 60.0
@@ -31,8 +32,18 @@ SUBMITTER_SECONDS = 30.0
 
 
 async def clean_up(look: Look) -> Requeue | None:
-    """Do what is due now; say when the next thing is."""
-    again = [requeue for requeue in (await _stop(look), await _give_back(look)) if requeue is not None]
+    """Do what is due now; say when the next thing is.
+
+    A Ray job or a submitter that can't be stopped keeps nobody's nodes: what is to be given back goes all the same.
+    """
+    try:
+        stopping = await _stop(look)
+    except Conflict:  # what is to be given back is for the next look to say, which knows what has changed
+        raise
+    except Exception:
+        await _give_back(look)
+        raise
+    again = [requeue for requeue in (stopping, await _give_back(look)) if requeue is not None]
     return min(again, key=lambda requeue: requeue.after, default=None)
 
 

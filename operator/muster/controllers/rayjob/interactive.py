@@ -8,6 +8,7 @@ the new mode says.
 from __future__ import annotations
 
 from muster.api.rayjob import JobDeploymentStatus, SubmissionMode
+from muster.controllers.primary import in_words
 from muster.controllers.rayjob import cluster as job_cluster
 from muster.controllers.rayjob.deadlines import deadlines
 from muster.controllers.rayjob.ending import fail, fail_without_cluster
@@ -46,7 +47,8 @@ async def await_job_id(look: Look) -> Requeue | None:
         return None
     if not job_cluster.is_others(look, cluster):
         await keep_gang_in_passing(look, job_cluster.model(look, cluster), submitter_to_come=False)
-    await look.write(**troubles.over({"message": ASK_FOR_JOB}), ray_cluster_status=job_cluster.status_copy(cluster))
+    asked = in_words(look.problems_with("jobId")) or ASK_FOR_JOB
+    await look.write(**troubles.over({"message": asked}), ray_cluster_status=job_cluster.status_copy(cluster))
     again = [limits[0].at - look.now] if limits else []
     if (hopeless := troubles.next_look()) is not None:
         again.append(hopeless)
@@ -56,6 +58,8 @@ async def await_job_id(look: Look) -> Requeue | None:
 def _job_id(look: Look) -> str | None:
     """The job to follow, or, in a mode in which Muster hands it over, the one to make."""
     spec = look.job.spec
+    if look.problems_with("jobId"):
+        return None
     if spec.job_id or spec.mode == SubmissionMode.INTERACTIVE or look.problems_with("submissionMode"):
         return spec.job_id or None
     return names.generated(look.job.metadata.name, names.random_suffix(look.context.random))

@@ -67,7 +67,7 @@ async def follow(look: Look) -> Requeue | None:
 
 async def _follow_other_job(look: Look) -> None:
     """Interactive users may correct the job's id as long as Ray knows no job of the one that they gave."""
-    wanted = look.job.spec.job_id
+    wanted = None if look.problems_with("jobId") else look.job.spec.job_id
     if look.job.spec.mode == SubmissionMode.INTERACTIVE and wanted and look.ray_status is JobStatus.NEW:
         await look.write(job_id=wanted)
 

@@ -52,3 +52,6 @@ async def stop_ray_job(look: Look) -> Stop | JobStatus:
     except (RayApiError, ValueError) as error:  # of a spec that has become of no use there is no dashboard to ask
         logger.info("RayJob %s/%s: not stopped: %s", look.job.metadata.namespace, look.job.metadata.name, error)
         return Stop.UNKNOWN
+    except Exception:  # of whatever kind: what the attempt holds is given back all the same
+        logger.exception("RayJob %s/%s: not stopped", look.job.metadata.namespace, look.job.metadata.name)
+        return Stop.UNKNOWN

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import unicodedata
 from collections.abc import Iterable
+from typing import Final
 
 from muster.api.errors import FieldProblem
 from muster.api.rayjob import RayJob, SubmissionMode
@@ -12,6 +14,30 @@ from muster.ray import names
 from muster.ray.runtime_env import RuntimeEnvError, read_runtime_env
 from muster.ray.submitter import LONGEST_SUBMISSION, submission
 from muster.ray.validation.view import Problems
+
+_NOT_IN_JOB_IDS: Final = ("Cc", "Cs", "Zl", "Zp")
+"""Unicode's categories of control characters, halves of surrogate pairs, and separators of lines and paragraphs."""
+LONGEST_JOB_ID: Final = 240
+"""Bytes. Ray names the file of the job's log after it: a head fails with a longer id, or one with a slash."""
+
+
+def job_id(job: RayJob) -> Problems:
+    """jobId can be part of a URL and of a file's name, as Ray uses it."""
+    if text := _wrong_with_job_id(job):
+        yield FieldProblem("spec.jobId", text)
+
+
+def _wrong_with_job_id(job: RayJob) -> str | None:
+    wanted = job.spec.job_id or ""
+    length = len(wanted.encode("utf-8", "replace"))
+    if length > LONGEST_JOB_ID:
+        return f"has {length} bytes, and Ray takes at most {LONGEST_JOB_ID}; shorten it or leave it out"
+    if wanted in (".", ".."):
+        return f'"{wanted}" leads to another place in a URL; use letters, digits, "-", "_" and "."'
+    if "/" in wanted or any(unicodedata.category(character) in _NOT_IN_JOB_IDS for character in wanted):
+        shown = json.dumps(wanted)
+        return f'{shown} has a slash or a control character; use letters, digits, "-", "_" and "."'
+    return None
 
 
 def runtime_environment(job: RayJob) -> Problems:
@@ -68,7 +94,9 @@ def submission_length(job: RayJob) -> Problems:
     if job.spec.mode not in (SubmissionMode.K8S_JOB, SubmissionMode.SIDECAR):
         return
     try:
-        length = len(submission(job, job.spec.job_id or "x" * names.MAX_RAY_CLUSTER_NAME).to_json())
+        stand_in = "x" * names.MAX_RAY_CLUSTER_NAME
+        wanted = stand_in if _wrong_with_job_id(job) else job.spec.job_id or stand_in
+        length = len(submission(job, wanted).to_json())
     except (ValueError, RecursionError):  # its parts have rules of their own
         return
     if length > LONGEST_SUBMISSION:

@@ -179,6 +179,7 @@ JOB_RULES: tuple[JobRule, ...] = (
     time_to_live,
     deadlines,
     backoff_limits,
+    program.job_id,
     program.runtime_environment,
     program.entrypoint_amounts,
     program.entrypoint_resources,
