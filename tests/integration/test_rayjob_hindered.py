@@ -146,6 +146,43 @@ async def test_dashboards_that_do_not_answer_hold_up_no_other_job(
         await seen.job_state("demo", "Complete")
 
 
+@pytest.fixture
+async def slow_operator(
+    connection: Connection, namespace: str, dashboards: RayDashboards, stand_ins: StandIns
+) -> AsyncIterator[Operator]:
+    """Asks dashboards of its own accord only once in a test."""
+    async with Operator(connection, namespace, dashboards, poll_interval=1000.0) as operator:
+        yield operator
+
+
+async def test_a_dashboard_is_asked_in_its_time_whatever_it_says_and_however_often_the_job_is_woken(
+    seen: Observed, slow_operator: Operator, dashboards: RayDashboards
+) -> None:
+    dashboards.fickle = {"run"}
+    status = await start(seen, submissionMode="HTTPMode")
+    for text in ("one", "two", "three"):
+        news = {"status": {"reason": text}}
+        await seen.api.patch(RAYCLUSTERS, seen.namespace, status["rayClusterName"], news, subresource="status")
+    # News of its submitter is news of the job.
+    await seen.api.create(RAYJOBS, seen.namespace, ray_job("other"))
+    await seen.job_state("other", "Complete")
+    assert dashboards.run_of(status["jobId"]).looks == 1
+
+
+async def test_a_dashboard_that_is_to_stop_a_job_is_asked_in_its_time_whatever_it_says(
+    seen: Observed, slow_operator: Operator, dashboards: RayDashboards
+) -> None:
+    dashboards.fickle = {"run"}
+    await seen.api.create(RAYCLUSTERS, seen.namespace, ray_cluster("shared"))
+    await seen.cluster_state("shared", "ready")
+    status = await start(seen, submissionMode="HTTPMode", clusterSelector={"ray.io/cluster": "shared"})
+    await seen.api.patch(RAYJOBS, seen.namespace, "demo", {"spec": {"suspend": True}})
+    await seen.until(RAYJOBS, "demo", lambda job: "gives no answer" in job["status"].get("message", ""), "silence told")
+    await seen.api.create(RAYJOBS, seen.namespace, ray_job("other"))
+    await seen.job_state("other", "Complete")
+    assert dashboards.run_of(status["jobId"]).looks == 3
+
+
 async def test_nothing_that_a_dashboard_does_keeps_a_deleted_job(
     seen: Observed, operator: Operator, dashboards: RayDashboards, monkeypatch: pytest.MonkeyPatch
 ) -> None:

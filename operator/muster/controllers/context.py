@@ -19,6 +19,7 @@ from muster.controllers.deletion_defaults import DeletionDefaults
 from muster.controllers.interests import Interests
 from muster.controllers.job_figures import KnownJobs
 from muster.controllers.primaries import ObservedResource, Primaries
+from muster.controllers.recent import RecentAnswers
 from muster.controllers.refused_pods import RefusedPods
 from muster.controllers.settling import Settling
 from muster.controllers.slots import Slots
@@ -143,6 +144,7 @@ class Context:
         self.tokens = Tokens(client, self.clock)
         self.job_settling = Settling(self.clock)
         self.cluster_settling = Settling(self.clock)
+        self.recent_answers = RecentAnswers(self.clock, options.poll_interval)
         self.job_interests = Interests()
         self.cluster_interests = Interests()
         self.pods = Children(client, PODS, Pod, informers.pods)

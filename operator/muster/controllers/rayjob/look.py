@@ -73,6 +73,11 @@ class Look:
         """When this attempt began: the job itself, or the end of the attempt before, to its last pod."""
         return max(self.started, seconds_of(self.status.end_time) or 0.0)
 
+    @property
+    def attempt(self) -> str:
+        """Tells this attempt, at this generation of the spec, from all others."""
+        return f"{self.job.metadata.generation} {self.status.start_time or ''} {self.status.failed or 0}"
+
     async def write(self, **changes: Any) -> None:
         """Store these fields of the status (snake_case; None removes one); nothing is sent when they are so already.
 
@@ -90,11 +95,11 @@ class Look:
         """
         differing = {field for field, value in changes.items() if getattr(self.status, field) != value}
         if differing and differing <= _ON_THE_WAY:
-            rest = self.context.job_settling.rest(self._key, {field: changes[field] for field in differing})
+            rest = self.context.job_settling.rest(self.key, {field: changes[field] for field in differing})
             if rest > 0:
                 return rest
         await self.write(**changes)
-        self.context.job_settling.over(self._key)
+        self.context.job_settling.over(self.key)
         return None
 
     async def patch_metadata(self, change: dict[str, Any]) -> None:
@@ -107,7 +112,8 @@ class Look:
             self.figures()
 
     @property
-    def _key(self) -> str:
+    def key(self) -> str:
+        """The job as "namespace/name"."""
         return f"{self.job.metadata.namespace}/{self.job.metadata.name}"
 
     def figures(self) -> JobFigures:
@@ -131,7 +137,7 @@ class Look:
     ) -> None:
         """Record an event about the job; without a `change` a fact is told once for each attempt and generation."""
         if change is None:
-            change = f"{self.job.metadata.generation} {self.status.start_time or ''} {self.status.failed or 0}"
+            change = self.attempt
         self.context.say(self.job, kind, reason, message, action, change=change, subject=subject)
 
     @contextmanager

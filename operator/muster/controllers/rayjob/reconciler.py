@@ -71,6 +71,7 @@ class RayJobReconciler:
             self._problems.forget(key)
             self._setbacks.over(key)
             self._context.job_settling.over(key)
+            self._context.recent_answers.forget(key)
             return None
         job = self._understood.of(key, raw, partial(understand, self._context, RayJob, raw))
         if being_deleted(raw):
@@ -94,11 +95,11 @@ class RayJobReconciler:
             except Conflict:
                 raise
             except ApiError as error:
-                if self._setbacks.last(_key(look)):
+                if self._setbacks.last(look.key):
                     await _tell_refusal(look, look.say_failing(error))
                 raise
             if look.state == state:
-                self._setbacks.over(_key(look))
+                self._setbacks.over(look.key)
                 return requeue
         return Requeue(0)
 
@@ -131,7 +132,3 @@ async def _wait_for_name(look: Look, conflict: NotOurs) -> Requeue:
 async def _tell_refusal(look: Look, message: str) -> None:
     if look.state in (State.NEW, State.INITIALIZING, State.SUSPENDING):
         await look.write(message=message)
-
-
-def _key(look: Look) -> str:
-    return f"{look.job.metadata.namespace}/{look.job.metadata.name}"

@@ -1,7 +1,8 @@
 """State Running: the Ray job is looked at until there is a verdict.
 
-The Jobs API can't be watched, so it is asked every few seconds while the job runs; a change of the submitter's Job
-leads to a look at once. The cluster is watched: one that goes away under the job ends the attempt.
+The Jobs API can't be watched, so it is asked every few seconds while the job runs, and at once when the submitter or
+the head has changed; what else wakes the job is looked at with the answer that there is. The cluster is watched: one
+that goes away under the job ends the attempt.
 
 The spec may be edited into what can't work meanwhile. That is told, and what has been begun goes on as if the refused
 fields were not there; a job that Ray has not got yet is handed over when they have been corrected.
@@ -22,7 +23,7 @@ from muster.controllers.rayjob.head_service import ensure_head_service
 from muster.controllers.rayjob.look import Look
 from muster.controllers.rayjob.sidecar import in_head, observe_sidecar
 from muster.controllers.rayjob.submission import Submitter
-from muster.controllers.rayjob.submitter import ensure_submitter, observe
+from muster.controllers.rayjob.submitter import ensure_submitter, observe, submitter_version
 from muster.controllers.rayjob.trouble import Troubles, troubles_of
 from muster.controllers.rayjob.verdict import Complete, Decision, Fail, Missing, Sight, Silent, Stay, Submit, judge
 from muster.controllers.runner import Requeue
@@ -62,7 +63,8 @@ async def follow(look: Look) -> Requeue | None:
     await _follow_other_job(look)
     await _look_after(look, cluster)
     next_deadline = [limits[0].at - look.now] if limits else []
-    return Requeue(min([look.context.options.poll_interval, *next_deadline]))
+    ask_again = look.context.recent_answers.rest(look.key) or look.context.options.poll_interval
+    return Requeue(min([ask_again, *next_deadline]))
 
 
 async def _follow_other_job(look: Look) -> None:
@@ -83,8 +85,9 @@ async def _look_after(look: Look, cluster: ObservedRayCluster) -> None:
     if look.ray_status.terminal:
         await _carry_out(look, cluster, troubles, judge(_sight(look, cluster, None, submitter)))
         return
-    decision = judge(_sight(look, cluster, await _ask(look, model), submitter))
+    decision = judge(_sight(look, cluster, await _answer(look, cluster, model, submitter), submitter))
     if isinstance(decision, Submit):
+        look.context.recent_answers.forget(look.key)
         await _hand_over(look, model)
     else:
         await _carry_out(look, cluster, troubles, decision)
@@ -106,6 +109,26 @@ async def _keep_up(look: Look, cluster: RayCluster, submitter: Submitter) -> Non
     """Keep gang and service of the job's own cluster as they should be."""
     await keep_gang_in_passing(look, cluster, submitter_to_come=not submitter.ended)
     await in_passing(look, "head service", ensure_head_service(look, cluster))
+
+
+async def _answer(
+    look: Look, cluster: ObservedRayCluster, model: RayCluster, submitter: Submitter
+) -> JobInfo | Missing | Silent:
+    """What Ray says of the job, or has said a moment ago: nothing but time can have changed it."""
+    circumstances = (
+        look.attempt,
+        look.status.job_id,
+        job_cluster.dashboard(look, model),
+        job_cluster.head_is_gone(look, cluster),
+        submitter,
+        submitter_version(look),
+    )
+    recent = look.context.recent_answers.of(look.key, circumstances)
+    if isinstance(recent, JobInfo | Missing | Silent):
+        return recent
+    answer = await _ask(look, model)
+    look.context.recent_answers.keep(look.key, circumstances, answer)
+    return answer
 
 
 async def _ask(look: Look, cluster: RayCluster) -> JobInfo | Missing | Silent:

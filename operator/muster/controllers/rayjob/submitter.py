@@ -29,6 +29,12 @@ def observe(look: Look) -> Submitter:
     return Submitter(SubmitterState.ABSENT) if found is None else submitter_of(found)
 
 
+def submitter_version(look: Look) -> str:
+    """The version of the submitter's Job as last seen; "" where there is none. Another one may mean news from Ray."""
+    found = find_submitter(look)
+    return "" if found is None else f"{found.metadata.uid} {found.metadata.resource_version}"
+
+
 def submitter_of(job: Job) -> Submitter:
     """What a Job's conditions say."""
     for kind, state in (("Failed", SubmitterState.FAILED), ("Complete", SubmitterState.COMPLETE)):

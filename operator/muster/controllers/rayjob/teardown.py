@@ -78,7 +78,7 @@ async def delete_cluster(look: Look) -> bool:
 
 async def _stop(look: Look) -> Teardown:
     """Have Ray stop the job on a cluster that stays."""
-    result = await stop_ray_job(look) if holds_finalizer(look) else Stop.GONE
+    result = await _ask_to_stop(look) if holds_finalizer(look) else Stop.GONE
     if result is Stop.GONE or isinstance(result, JobStatus):
         return Teardown(True)
     if result is Stop.UNKNOWN and (left := await _given_up(look)) is not None:
@@ -86,7 +86,18 @@ async def _stop(look: Look) -> Teardown:
     if result is Stop.STOPPING:
         message = f"Ray has been asked to stop job {look.status.job_id}, and it still runs"
         await look.write(job_status_check_failure_start_time=None, message=message)
-    return Teardown(False, Requeue(look.context.options.poll_interval))
+    return Teardown(False, Requeue(look.context.recent_answers.rest(look.key) or look.context.options.poll_interval))
+
+
+async def _ask_to_stop(look: Look) -> Stop | JobStatus:
+    """A dashboard that has just given no answer of use is not asked again at once: to note that wakes the job."""
+    circumstances = ("stop", look.attempt, look.status.job_id)
+    if look.context.recent_answers.of(look.key, circumstances) is Stop.UNKNOWN:
+        return Stop.UNKNOWN
+    result = await stop_ray_job(look)
+    if result is Stop.UNKNOWN:
+        look.context.recent_answers.keep(look.key, circumstances, result)
+    return result
 
 
 async def _given_up(look: Look) -> str | None:
