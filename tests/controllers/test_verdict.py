@@ -193,7 +193,9 @@ def test_a_second_run_under_the_same_id_is_found_out_by_its_start() -> None:
 def test_a_silent_dashboard_is_borne_for_a_while(silent_for: float | None, expected: str) -> None:
     outcome = decision(Silent("refused"), recorded=JobStatus.RUNNING, silent_for=silent_for)
     if isinstance(outcome, Stay):
-        assert ("since now" if outcome.changes else "wait") == expected
+        begins = outcome.changes.get("job_status_check_failure_start_time") == timestamp(NOW)
+        assert ("since now" if begins else "wait") == expected
+        assert "refused" in outcome.changes["message"], "told from the first silence on"
     else:
         assert reason(outcome) == expected
 
@@ -201,3 +203,13 @@ def test_a_silent_dashboard_is_borne_for_a_while(silent_for: float | None, expec
 def test_an_answer_ends_the_silence() -> None:
     outcome: Any = decision(info("RUNNING"), silent_for=200)
     assert outcome.changes["job_status_check_failure_start_time"] is None
+    assert outcome.changes["message"] == "said by Ray"
+
+
+def test_that_ray_does_not_know_the_job_yet_is_an_answer_too_and_takes_back_what_was_told_of_a_silence() -> None:
+    after_silence: Any = decision(Missing(), submitter=ACTIVE, silent_for=200)
+    assert (after_silence.changes["message"], after_silence.changes["job_status_check_failure_start_time"]) == (
+        None,
+    ) * 2
+    outcome: Any = decision(Missing(), submitter=ACTIVE)
+    assert "message" not in outcome.changes, "what else is told stays"

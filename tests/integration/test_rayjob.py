@@ -563,11 +563,15 @@ async def test_a_silent_dashboard_is_borne_and_noted(seen: Observed, dashboards:
     await create(seen, ray_job("demo", "run", submissionMode="HTTPMode"))
     status = await runs(seen)
     dashboards.down = True
-    await seen.until(RAYJOBS, "demo", lambda job: job["status"].get("jobStatusCheckFailureStartTime"), "silence noted")
+    job = await seen.until(
+        RAYJOBS, "demo", lambda job: job["status"].get("jobStatusCheckFailureStartTime"), "silence noted"
+    )
+    assert "gives no answer of use, and after 300 s without one the job fails: " in job["status"]["message"]
     dashboards.down = False
-    await seen.until(
+    job = await seen.until(
         RAYJOBS, "demo", lambda job: not job["status"].get("jobStatusCheckFailureStartTime"), "silence forgotten"
     )
+    assert job["status"]["message"] == "the job is RUNNING"
     dashboards.run_of(status["jobId"]).end("SUCCEEDED")
     await seen.job_state("demo", "Complete")
 

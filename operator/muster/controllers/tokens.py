@@ -6,17 +6,21 @@ few seconds. It goes into one header of the call and nowhere else.
 
 from __future__ import annotations
 
+from typing import Final
+
 from muster.api.raycluster import RayCluster
 from muster.controllers.clock import Clock
 from muster.kube.client import ApiClient
 from muster.kube.errors import ApiError, NotFound
 from muster.kube.resource import SECRETS
 from muster.kube.secret_objects import Secret
-from muster.ray.authentication import SECRET_KEY, asks_kubernetes, token_secret_name
+from muster.ray.authentication import SECRET_KEY, VARIABLE, asks_kubernetes, token_secret_name
 from muster.ray.jobs_api import DashboardUnreachable
 
 REMEMBERED_SECONDS = 30.0
 """How long a token is used without a look at its Secret; shorter than any time-out of a running job."""
+
+_WITH: Final = f"with what the head pod has in {VARIABLE} under the key {SECRET_KEY}"
 
 
 class Tokens:
@@ -51,10 +55,11 @@ class Tokens:
         try:
             secret = await self._client.get(SECRETS, namespace, name, decode=Secret)
         except NotFound:
-            raise DashboardUnreachable(f"Secret {name}, with the token of the dashboard, does not exist") from None
+            text = f"Secret {name}, with the token of the dashboard, does not exist; make it again, {_WITH}"
+            raise DashboardUnreachable(text) from None
         except ApiError as error:
             raise DashboardUnreachable(f"the token of the dashboard can't be read: {error.message}") from None
         token = secret.text(SECRET_KEY)
         if token is None:
-            raise DashboardUnreachable(f"Secret {name} has no token under the key {SECRET_KEY}")
+            raise DashboardUnreachable(f"Secret {name} has lost the token of the dashboard; edit it, {_WITH}")
         return token

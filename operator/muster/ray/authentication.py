@@ -18,6 +18,9 @@ TOKEN: Final = "token"  # noqa: S105 - the name of a mode
 SECRET_KEY: Final = "auth_token"  # noqa: S105 - the name of a key
 TOKEN_BYTES: Final = 32
 
+VARIABLE: Final = "RAY_AUTH_TOKEN"
+"""What Ray reads the token from in its environment."""
+
 _VOLUME: Final = "ray-token"
 _MOUNT_PATH: Final = "/var/run/secrets/ray.io/serviceaccount"
 
@@ -61,7 +64,7 @@ def token_env(cluster: RayCluster) -> list[Env]:
     if secret is None:
         return [mode, {"name": "RAY_ENABLE_K8S_TOKEN_AUTH", "value": "true"}]
     reference = {"secretKeyRef": {"name": secret, "key": SECRET_KEY}}
-    return [mode, {"name": "RAY_AUTH_TOKEN", "valueFrom": reference}]
+    return [mode, {"name": VARIABLE, "valueFrom": reference}]
 
 
 def give_token(cluster: RayCluster, pod_spec: dict[str, Any], container: dict[str, Any]) -> None:

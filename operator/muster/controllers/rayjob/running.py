@@ -188,3 +188,5 @@ async def _not_taken(look: Look, error: RayApiError) -> None:
         await look.write(message=str(error), job_status_check_failure_start_time=look.stamp())
     elif look.now >= (seconds_of(since) or 0.0) + timeout:
         await fail(look, JobFailedReason.SUBMISSION_FAILED, f"Ray has not taken the job for {timeout:.0f} s: {error}")
+    else:
+        await look.write_once_settled(message=str(error))

@@ -135,6 +135,8 @@ def _missing(sight: Sight) -> Decision:
     if sight.mode == SubmissionMode.INTERACTIVE:
         text = f"Ray knows no job {sight.job_id} yet; submit it under this id, or correct spec.jobId"
         return Stay({"message": text, "job_status_check_failure_start_time": None})
+    # What was told of a silence is over.
+    heard = {} if sight.silent_since is None else {"message": None}
     if sight.mode == SubmissionMode.SIDECAR and sight.submitter.state is SubmitterState.ABSENT:
         text = "Job submission has failed. The head pod has no submitter: it was made for another submissionMode"
         return Fail(JobFailedReason.SUBMISSION_FAILED.value, text)
@@ -144,14 +146,17 @@ def _missing(sight: Sight) -> Decision:
         return Fail(JobFailedReason.SUBMISSION_FAILED.value, f"Job submission has failed. {sight.submitter.why}")
     if sight.submitter.state is SubmitterState.COMPLETE:
         return Fail(JobFailedReason.APP_FAILED.value, "Submitter completed but Ray job not found in RayCluster.")
-    return Stay({"job_status_check_failure_start_time": None})
+    return Stay({**heard, "job_status_check_failure_start_time": None})
 
 
 def _silent(sight: Sight, error: str) -> Decision:
-    if sight.silent_since is None:
-        return Stay({"job_status_check_failure_start_time": timestamp(sight.now)})
-    if sight.now < sight.silent_since + sight.status_check_timeout:
-        return Stay()
+    since = sight.silent_since
+    if since is None or sight.now < since + sight.status_check_timeout:
+        # From the first silence on: whoever can mend the dashboard has until the time-out for it.
+        seconds = f"{sight.status_check_timeout:.0f}"
+        told = f"The dashboard gives no answer of use, and after {seconds} s without one the job fails: {error}"
+        begun = {"job_status_check_failure_start_time": timestamp(sight.now)} if since is None else {}
+        return Stay({**begun, "message": told})
     return Fail(
         JobFailedReason.STATUS_CHECK_TIMEOUT_EXCEEDED.value,
         f"The dashboard has given no answer for {sight.status_check_timeout:.0f} s: {error}",
