@@ -77,6 +77,8 @@ class RayDashboards:
         self.fickle: set[str] = set()
         """The entrypoints of jobs of which a dashboard says something else each time, and which it does not stop."""
         self.takes_jobs = True
+        self.login_page: str | None = None
+        """What is answered to a submission, with status 200, in place of Ray's word, if anything."""
         self.port = 0
 
     def address(self, dashboard: Dashboard) -> str:
@@ -127,12 +129,17 @@ class RayDashboards:
         body = await request.json()
         service, submission_id = request.match_info["service"], body["submission_id"]
         if not self.takes_jobs:
-            return web.Response(status=500, text="no agent is available")
+            return web.Response(status=500, text="no agent is available") if self.login_page is None else self._page()
         self.submissions.append((service, submission_id))
         if (service, submission_id) in self.runs:
             return web.Response(status=500, text="Please use a different submission_id.")
         self.runs[service, submission_id] = RayJobRun(submission_id, body["entrypoint"])
+        if self.login_page is not None:
+            return self._page()
         return web.json_response({"job_id": submission_id, "submission_id": submission_id})
+
+    def _page(self) -> web.Response:
+        return web.Response(text=self.login_page, content_type="text/html")
 
     async def _get(self, request: web.Request) -> web.Response:
         run = self.runs.get((request.match_info["service"], request.match_info["id"]))

@@ -129,6 +129,28 @@ async def test_a_dashboard_that_never_takes_the_job_fails_it(
     assert "no agent" in status["message"]
 
 
+async def test_a_login_page_is_no_word_of_rays(seen: Observed, operator: Operator, dashboards: RayDashboards) -> None:
+    dashboards.takes_jobs, dashboards.login_page = False, "<html>Please log in</html>"
+    await seen.api.create(RAYJOBS, seen.namespace, ray_job("demo", submissionMode="HTTPMode"))
+    job = await seen.until(
+        RAYJOBS, "demo", lambda job: "not JSON" in (job.get("status") or {}).get("message", ""), "it is told"
+    )
+    assert "the dashboard answered 200: not JSON: <html>Please log in</html>" in job["status"]["message"]
+    assert (job["status"]["jobDeploymentStatus"], job["status"].get("jobStatus")) == ("Running", None)
+    dashboards.takes_jobs, dashboards.login_page = True, None
+    await seen.job_state("demo", "Complete")
+    assert len(dashboards.submissions) == 1
+
+
+async def test_a_job_that_ray_took_behind_a_proxy_that_changes_answers_is_submitted_once(
+    seen: Observed, operator: Operator, dashboards: RayDashboards
+) -> None:
+    dashboards.login_page = "<html>Please log in</html>"
+    await seen.api.create(RAYJOBS, seen.namespace, ray_job("demo", submissionMode="HTTPMode"))
+    await seen.job_state("demo", "Complete")
+    assert len(dashboards.submissions) == 1
+
+
 async def test_dashboards_that_do_not_answer_hold_up_no_other_job(
     connection: Connection, seen: Observed, dashboards: RayDashboards, stand_ins: StandIns
 ) -> None:

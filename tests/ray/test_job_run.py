@@ -144,6 +144,14 @@ async def test_the_end_of_the_log_is_no_verdict() -> None:
     assert "".join(run.output) == "all of it\n"
 
 
+async def test_a_dashboard_behind_a_login_page_has_not_taken_the_job() -> None:
+    page = DashboardError(200, "not JSON: <html>")
+    run = Run(Dashboard(statuses=[NOT_FOUND, NOT_FOUND, "SUCCEEDED"], submit=[page, "ok"], log="x"))
+    assert await run.verdict() == "SUCCEEDED"
+    assert run.dashboard.submitted == 2
+    assert "waiting for the dashboard: the dashboard answered 200: not JSON: <html>" in run.said
+
+
 async def test_a_job_that_ray_has_already_is_followed_and_not_submitted() -> None:
     run = Run(Dashboard(statuses=["RUNNING", "SUCCEEDED"], log="x"))
     assert await run.verdict() == "SUCCEEDED"

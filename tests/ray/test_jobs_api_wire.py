@@ -27,10 +27,13 @@ CALLS: dict[str, Call] = {
 
 
 class Server:
-    """Answers every request with the same status and body, and remembers what it was asked."""
+    """Answers every request with the same status and body, but for a method that has its own; remembers what it was
+    asked.
+    """
 
     def __init__(self) -> None:
         self.status, self.body = 200, "{}"
+        self.to: dict[str, tuple[int, str]] = {}
         self.requests: list[str] = []
         self.port = 0
 
@@ -42,8 +45,9 @@ class Server:
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
         length = next((int(line[15:]) for line in head.lower().split("\r\n") if line.startswith("content-length:")), 0)
         self.requests.append(head + (await reader.readexactly(length)).decode())
-        body = self.body.encode()
-        writer.write(f"HTTP/1.1 {self.status} X\r\ncontent-length: {len(body)}\r\n\r\n".encode() + body)
+        status, text = self.to.get(head.partition(" ")[0], (self.status, self.body))
+        body = text.encode()
+        writer.write(f"HTTP/1.1 {status} X\r\ncontent-length: {len(body)}\r\n\r\n".encode() + body)
         await writer.drain()
         writer.close()
 
@@ -177,6 +181,51 @@ async def test_after_a_doubtful_answer_the_job_is_looked_up(server: Server, stat
         with pytest.raises(DashboardError):
             await client.submit(Submission("s", "x"))
     assert [request.split(" HTTP")[0] for request in server.requests] == ["POST /api/jobs/", "GET /api/jobs/s"]
+
+
+HAS_IT = (200, '{"submission_id": "s", "status": "PENDING"}')
+HAS_IT_NOT = (404, "Job s does not exist")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        '{"job_id": "s", "submission_id": "s"}',
+        '{"job_id": "s"}',
+        '{"submission_id": "s"}',
+        '{"job_id": "01000000", "submission_id": "s", "more": []}',
+    ],
+)
+async def test_what_any_ray_answers_to_a_submission_is_believed(server: Server, answer: str) -> None:
+    server.to["POST"] = (200, answer)
+    async with RayJobsClient(server.url) as client:
+        assert await client.submit(Submission("s", "x")) == "s"
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("status", "answer", "told"),
+    [
+        (200, "<html>Please log in</html>", "the dashboard answered 200: not JSON: <html>Please log in</html>"),
+        (202, "", "the dashboard answered 202: not JSON"),
+        (204, "", "the dashboard answered 204: not JSON"),
+        (200, "[]", r"the dashboard answered 200: not what Ray says of a submission: \[\]"),
+        (200, "null", "not what Ray says of a submission: null"),
+        (200, '"s"', "not what Ray says of a submission"),
+        (200, '{"error": "log in"}', "not what Ray says of a submission"),
+        (200, '{"submission_id": "another"}', "not what Ray says of a submission"),
+    ],
+)
+async def test_a_submission_is_taken_only_if_ray_says_so_or_has_the_job(
+    server: Server, status: int, answer: str, told: str
+) -> None:
+    server.to = {"POST": (status, answer), "GET": HAS_IT_NOT}
+    async with RayJobsClient(server.url) as client:
+        with pytest.raises(DashboardError, match=told) as refusal:
+            await client.submit(Submission("s", "x"))
+        assert not isinstance(refusal.value, SubmissionRefused)
+        server.to["GET"] = HAS_IT
+        assert await client.submit(Submission("s", "x")) == "s"
 
 
 async def test_a_connection_that_closes_without_an_answer_is_unreachable() -> None:

@@ -141,8 +141,9 @@ class RayJobsClient:
     async def submit(self, submission: Submission) -> str:
         """Start the job unless Ray already has one of its id; return the id.
 
-        Raises SubmissionRefused when the submission is at fault. After DashboardUnreachable or DashboardError the job
-        is not known to exist, and calling again is safe.
+        That Ray has it is believed only in Ray's own words: a login page on the way answers 200, too. Raises
+        SubmissionRefused when the submission is at fault. After DashboardUnreachable or DashboardError the job is not
+        known to exist, and calling again is safe.
         """
         _job_path(submission.submission_id)  # a job that can't be asked about later is not begun
         try:
@@ -155,11 +156,15 @@ class RayJobsClient:
 
     async def _post_submission(self, submission: Submission) -> None:
         try:
-            await self._call("POST", "/api/jobs/", submission.to_document())
+            answer = await self._call("POST", "/api/jobs/", submission.to_document())
         except DashboardError as error:
             if error.status == httpx.codes.BAD_REQUEST:
                 raise SubmissionRefused(error.status, error.message) from None
             raise
+        document = _json(answer)
+        # Ray has called the id by one name, then by both; the other may also be the number of the job's driver.
+        if not isinstance(document, dict) or submission.submission_id not in _ids(document):
+            raise DashboardError(answer.status, f"not what Ray says of a submission: {_shown(answer.text)}")
 
     async def _must_exist(self, submission_id: str, cause: RayApiError) -> None:
         try:
@@ -284,7 +289,11 @@ def _json(answer: _Answer) -> Any:
     try:
         return json.loads(answer.text)
     except (ValueError, RecursionError):
-        raise DashboardError(answer.status, f"not JSON: {_shown(answer.text)}") from None
+        raise DashboardError(answer.status, f"not JSON: {_shown(answer.text) or 'nothing'}") from None
+
+
+def _ids(document: Mapping[str, Any]) -> tuple[Any, Any]:
+    return document.get("submission_id"), document.get("job_id")
 
 
 def _said_by_api_server(answer: _Answer) -> str | None:
