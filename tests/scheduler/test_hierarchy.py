@@ -31,7 +31,7 @@ BROKEN = {
             below("p", "r", guarantee=resources(1)),
         ],
         "p",
-        "guaranteed: cpu 3 of 2",
+        "guaranteed: cpu 3 of 2), most to q: 2",
     ),
     "guarantees above the parent's cap": (
         [
@@ -40,7 +40,7 @@ BROKEN = {
             below("p", "r", guarantee=resources(4)),
         ],
         "p",
-        "guaranteed: cpu 8 of 6",
+        "guaranteed: cpu 8 of 6), most to q: 4",
     ),
     "deserved above the parent's": (
         [
@@ -49,7 +49,24 @@ BROKEN = {
             below("p", "r", deserved=resources(2)),
         ],
         "p",
-        "deserved: cpu 5 of 4",
+        "deserved: cpu 5 of 4), most to q: 3",
+    ),
+    "a guarantee above its own cap": (
+        [queue("q", capability=resources(1), guarantee=resources(99999))],
+        "q",
+        "spec.guarantee.resource[cpu]: 99999 is more than the 1 that the queue may use (spec.capability[cpu]); "
+        "lower the guarantee, or raise the capability",
+    ),
+    "a guarantee of what its own cap leaves no room for": (
+        [queue("q", capability=resources(8, gpu=0), guarantee=resources(8, gpu=1))],
+        "q",
+        "spec.guarantee.resource[nvidia.com/gpu]: 1 is more than the 0",
+    ),
+    "a guarantee above a cap above it": (
+        [queue("g", capability=resources(6)), below("g", "p"), below("p", "q", guarantee=resources(8))],
+        "q",
+        "spec.guarantee.resource[cpu]: 8 is more than the 6 that queue g above it may use (spec.capability[cpu] of g); "
+        "lower the guarantee, or raise that capability",
     ),
     "a negative amount": ([QueueSpec("q", problem="spec.capability[cpu]: '-1' is negative")], "q", "negative"),
 }
@@ -94,6 +111,9 @@ def test_a_broken_queue_says_so_its_gangs_wait_and_all_others_go_on(
         pytest.param([QueueSpec("root", problem="wrong"), queue("q")], id="a broken root"),
         pytest.param([QueueSpec("root", state=QueueState.CLOSED), queue("q")], id="a closed root"),
         pytest.param([queue("q", weight=0)], id="weight 0"),
+        pytest.param([queue("q", capability=resources(2), guarantee=resources(2))], id="guaranteed all it may use"),
+        pytest.param([queue("q", capability=resources(2), guarantee=resources(0, 9))], id="no cap of what is kept"),
+        pytest.param([queue("q", capability=resources(2), deserved=resources(9))], id="what it deserves is capped"),
         pytest.param([queue("q", capability=Resources(10**40, 10**60))], id="an enormous cap"),
         pytest.param([below("", "q")], id="no parent is the root"),
     ],
@@ -101,6 +121,33 @@ def test_a_broken_queue_says_so_its_gangs_wait_and_all_others_go_on(
 def test_what_looks_odd_but_can_be_used_is_used(specs: list[Spec]) -> None:
     cluster = Cluster.of(nodes("n", 1), specs, gang("g", 1, queue="q"))
     assert bindings(cluster.cycle()) == {"g-w-0": "n-0"}
+
+
+@pytest.mark.parametrize(
+    "cap",
+    [
+        pytest.param(resources(1), id="its own cap"),
+        pytest.param(resources(), id="its parent's"),
+    ],
+)
+def test_a_queue_that_is_guaranteed_more_than_it_may_use_keeps_nothing_from_its_siblings(cap: Resources) -> None:
+    parent = queue("p", capability=resources(6))
+    specs = [parent, below("p", "q", capability=cap, guarantee=resources(9)), below("p", "r", guarantee=resources(6))]
+    cluster = Cluster.of(nodes("n", 6), specs, gang("bad", 1, queue="q"), gang("good", 6, queue="r"))
+    outcome = cluster.cycle()
+    assert len(bindings(outcome)) == 6
+    assert reason_of(outcome, "bad") == (Code.QUEUE_BROKEN, "q")
+    assert {name for name, status in outcome.queues.items() if status.problem is not None} == {"q"}
+
+
+def test_a_queue_whose_guarantee_is_lowered_is_used_again() -> None:
+    cluster = Cluster.of(nodes("n", 1), queue("q", capability=resources(1), guarantee=resources(9)))
+    cluster.add(gang("g", 1, queue="q"))
+    assert reason_of(cluster.cycle(), "g") == (Code.QUEUE_BROKEN, "q")
+    cluster.add(queue("q", capability=resources(1), guarantee=resources(1)))
+    outcome = cluster.cycle()
+    assert bindings(outcome) == {"g-w-0": "n-0"}
+    assert outcome.queues["q"].problem is None
 
 
 def test_a_mended_queue_lets_its_gang_in_and_a_broken_one_keeps_out_what_waits_below() -> None:

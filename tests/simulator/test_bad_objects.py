@@ -44,6 +44,10 @@ QUEUES: dict[str, tuple[list[Manifest], str]] = {
     "an empty cap": ([queue("q", capability={"cpu": ""})], "spec.capability[cpu]: '' is not a quantity"),
     "a negative guarantee": ([queue("q", guarantee={"resource": {"cpu": -1}})], "spec.guarantee.resource[cpu]"),
     "a negative share": ([queue("q", deserved={"memory": "-1Gi"})], "spec.deserved[memory]"),
+    "a guarantee above its own cap": (
+        [queue("q", guarantee={"resource": {"memory": "2Gi"}}, capability={"memory": "1Gi"})],
+        "spec.guarantee.resource[memory]: 2Gi is more than the 1Gi that the queue may use (spec.capability[memory])",
+    ),
     "a weight of 0": ([queue("q", weight=0)], "spec.weight: 0 is less than 1"),
     "a negative weight": ([queue("q", weight=-1)], "spec.weight: -1 is less than 1"),
     "an enormous weight": ([queue("q", weight=2**63)], "spec.weight: 9223372036854775808 is more than 65535"),

@@ -1,19 +1,17 @@
 """The tree of queues: who is below whom, what each queue uses together with those below it, and what is wrong with it.
 
 `link` is called when queues have come, gone or changed, never for a task: from then on every account is entered in the
-queue and in all above it (`QueueInfo.charged`). A fault (parents in a circle, a parent that does not exist, children
-that are promised more than their parent has) is the business of the queues it touches and of those below them; all
-others go on.
+queue and in all above it (`QueueInfo.charged`). A fault (parents in a circle, a parent that does not exist, promises
+that contradict each other) is the business of the queues it touches and of those below them; all others go on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
+from muster.scheduler.promises import contradiction, too_much_promised
 from muster.scheduler.queue import IMPLICIT, ROOT, QueueInfo, Sums, parent_of
 from muster.scheduler.reasons import Code, Reason
-from muster.scheduler.resources import Resources, format_amount, total
-from muster.scheduler.specs import QueueSpec
 
 
 def link(queues: Mapping[str, QueueInfo]) -> list[QueueInfo]:
@@ -69,62 +67,34 @@ def _path(queue: QueueInfo, queues: Mapping[str, QueueInfo]) -> tuple[QueueInfo,
 
 
 def _find_faults(queues: Mapping[str, QueueInfo]) -> None:
-    own = {name: fault for name, queue in queues.items() if (fault := _own_fault(queue, queues)) is not None}
+    own: dict[str, Reason] = {}
+    # The deepest first: what is broken below a queue is promised nothing of what that has.
+    for queue in sorted(queues.values(), key=lambda each: len(each.above), reverse=True):
+        if detail := _own_fault(queue, queues, own):
+            own[queue.name] = Reason(Code.QUEUE_BROKEN, queue=queue.name, detail=detail)
     for name, queue in queues.items():
         # Everything is below the root: what is wrong with it must not stop everything.
         inherited = (own[each.name] for each in queue.above if each.name in own and each.name != ROOT)
         queue.fault = own.get(name) or next(inherited, None)
 
 
-def _own_fault(queue: QueueInfo, queues: Mapping[str, QueueInfo]) -> Reason | None:
-    """What is wrong with this queue itself."""
+def _own_fault(queue: QueueInfo, queues: Mapping[str, QueueInfo], broken: Collection[str]) -> str:
+    """What is wrong with this queue itself, in words; empty when nothing is. `broken` are those below that are."""
     spec = queue.spec
-    if spec is None:
-        return None
-    if spec.problem:
-        return _broken(queue, spec.problem)
-    if queue.name == ROOT:
-        return None
+    if spec is None or spec.problem or queue.name == ROOT:
+        return spec.problem if spec is not None else ""
     name = parent_of(queue)
     if name == queue.name:
-        return _broken(queue, "it is its own parent")
+        return "it is its own parent"
     parent = queues.get(name)
     if parent is None or parent.spec is None:
-        return _broken(queue, f"its parent {name} does not exist")
-    circle = _circle(queue)
-    if circle:
-        return _broken(queue, f"its parents go round in a circle ({' - '.join(circle)})")
-    return _too_much_promised(queue, spec)
+        return f"its parent {name} does not exist"
+    if circle := _circle(queue):
+        return f"its parents go round in a circle ({' - '.join(circle)})"
+    return contradiction(queue) or too_much_promised(queue, spec, broken)
 
 
 def _circle(queue: QueueInfo) -> list[str]:
     """The names along the circle that the queue is a part of, none when it is in none."""
     last = queue.above[-1] if queue.above else queue
     return [*queue.lineage, queue.name] if parent_of(last) == queue.name else []
-
-
-def _too_much_promised(queue: QueueInfo, spec: QueueSpec) -> Reason | None:
-    """The children's guarantees, or what they deserve, add up to more than the queue has itself.
-
-    Where the queue names no such amount for a resource it is measured by its cap, without that by nothing.
-    """
-    specs = [child.spec for child in queue.children if child.spec is not None]
-    offers = (
-        ("guaranteed", spec.guarantee, total(each.guarantee for each in specs)),
-        ("deserved", _entitled(spec), total(_entitled(each) for each in specs)),
-    )
-    for word, offer, promised in offers:
-        for name in promised.dimensions():
-            limit = offer.get(name) or spec.capability.get(name)
-            if limit and promised.get(name) > limit:
-                amounts = f"{name} {format_amount(name, promised.get(name))} of {format_amount(name, limit)}"
-                return _broken(queue, f"its children are promised more than it has ({word}: {amounts})")
-    return None
-
-
-def _entitled(spec: QueueSpec) -> Resources:
-    return spec.deserved.maximum(spec.guarantee)
-
-
-def _broken(queue: QueueInfo, detail: str) -> Reason:
-    return Reason(Code.QUEUE_BROKEN, queue=queue.name, detail=detail)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from muster.scheduler.framework import ExtensionPoints, Plugin, Standing, Vote
 from muster.scheduler.plugins.arguments import boolean, natural, only
 from muster.scheduler.plugins.capacity_victims import Victims
-from muster.scheduler.plugins.entitlement import Entitlement, branches_apart, common_level, flat, hierarchical
+from muster.scheduler.plugins.entitlement import Entitlement, branches_apart, cause, common_level, flat, hierarchical
 from muster.scheduler.queue import QueueInfo, promised_in
 from muster.scheduler.reasons import Code, Reason, Wake
 from muster.scheduler.resources import Resources, over_limit, partly_within, share
@@ -92,7 +92,7 @@ class Capacity(Plugin):
             used = each.subtree.allocated
             dimension = over_limit(used, request, entitled.limit)
             if dimension is not None:
-                return self._quota(each, dimension, request, used, entitled.limit)
+                return self._over_limit(each, dimension, request, used, entitled.limit)
         return None
 
     def _enqueueable(self, session: Session, job: JobInfo) -> Vote:
@@ -108,9 +108,17 @@ class Capacity(Plugin):
             used = sums.allocated.plus(sums.inqueue).minus(sums.elastic)
             dimension = over_limit(used, minimum, entitled.limit)
             if dimension is not None:
-                found = self._quota(each, dimension, minimum, used, entitled.limit)
-                return replace(found, detail=promised_in(sums, dimension))
+                promised = promised_in(sums, dimension)
+                return self._over_limit(each, dimension, minimum, used, entitled.limit, promised)
         return True
+
+    def _over_limit(
+        self, queue: QueueInfo, dimension: str, request: Resources, used: Resources, limit: Resources, detail: str = ""
+    ) -> Reason:
+        """The most that the queue may use is too little: for its own cap, or for what others are guaranteed."""
+        guaranteed = cause(self._levels(queue), self._entitled, dimension)
+        found = self._quota(queue, dimension, request, used, limit)
+        return replace(found, detail=", ".join(filter(None, (detail, guaranteed))))
 
     def _quota(self, queue: QueueInfo, dimension: str, request: Resources, used: Resources, limit: Resources) -> Reason:
         asked, taken, most = request.get(dimension), used.get(dimension), limit.get(dimension)
@@ -174,7 +182,7 @@ class Capacity(Plugin):
         request, used = session.charge_of_all(tasks), queue.subtree.allocated
         dimension = over_limit(used, request, entitled.limit)
         if dimension is not None:
-            return self._quota(queue, dimension, request, used, entitled.limit)
+            return self._over_limit(queue, dimension, request, used, entitled.limit)
         if any(self._stays_within(each, request) for each in (queue, *self._near(queue))):
             return None
         dimension = next(iter(request.asked()), "cpu")

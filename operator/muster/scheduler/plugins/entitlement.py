@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
+from muster.scheduler.plugins.guarantees import Guarantees
 from muster.scheduler.queue import ROOT, QueueInfo
 from muster.scheduler.resources import Resources, total
 
@@ -13,22 +14,26 @@ _UNLIMITED = 1 << 62
 
 @dataclass(frozen=True, slots=True)
 class Entitlement:
-    """What a queue deserves, what no other may take from it, and the most that it may use."""
+    """What a queue deserves, what no other may take from it, and the most that it may use.
+
+    `shared` are the guarantees of those that it shares with; they are in `limit` already.
+    """
 
     deserved: Resources
     guarantee: Resources
     limit: Resources
+    shared: Guarantees | None = field(default=None, compare=False)
 
 
 def flat(queues: Mapping[str, QueueInfo], whole: Resources) -> dict[str, Entitlement]:
     """Every queue for itself: the cluster less the others' guarantees, and its own cap."""
-    left = whole.exceeded(total(queue.guarantee for queue in queues.values()))
+    shared = Guarantees(queues.values(), whole)
     found = {}
     for name, queue in queues.items():
         if queue.spec is not None and queue.fault is None:
-            limit = left.plus(queue.guarantee).capped_by(_cap(queue))
+            limit = shared.left.plus(queue.guarantee).capped_by(_cap(queue))
             deserved = queue.spec.deserved.capped_by(limit).maximum(queue.guarantee)
-            found[name] = Entitlement(deserved, queue.guarantee, limit)
+            found[name] = Entitlement(deserved, queue.guarantee, limit, shared)
     return found
 
 
@@ -57,10 +62,10 @@ def hierarchical(queues: Mapping[str, QueueInfo], whole: Resources) -> dict[str,
     while parents:
         parent = parents.pop()
         children = below.get(parent.name, [])
-        left = found[parent.name].limit.exceeded(total(child.guarantee for child in children))
+        shared = Guarantees(children, found[parent.name].limit)
         for child in children:
-            limit = left.plus(child.guarantee).capped_by(_cap(child))
-            found[child.name] = Entitlement(_deserved(child), child.guarantee, limit)
+            limit = shared.left.plus(child.guarantee).capped_by(_cap(child))
+            found[child.name] = Entitlement(_deserved(child), child.guarantee, limit, shared)
         parents += children
     return found
 
@@ -72,6 +77,23 @@ def _deserved(queue: QueueInfo) -> Resources:
 def _cap(queue: QueueInfo) -> Resources:
     cap = queue.capability or Resources()
     return Resources(cap.milli_cpu or _UNLIMITED, cap.memory or _UNLIMITED, cap.scalars)
+
+
+def cause(levels: Iterable[QueueInfo], found: Mapping[str, Entitlement], dimension: str) -> str:
+    """In words, whose guarantees leave a queue no more than its limit; empty where only caps do.
+
+    `levels` are the queue and those above it: what one of them lacks, those below it lack too. Told is of the level at
+    which most is guaranteed to others.
+    """
+    most, told = 0, ""
+    for queue in levels:
+        entitled = found.get(queue.name)
+        shared = entitled.shared if entitled is not None else None
+        if entitled is None or shared is None or not shared.bind(queue, entitled.limit, dimension):
+            break
+        if shared.beside(queue, dimension) > most:
+            most, told = shared.beside(queue, dimension), shared.cause(queue, dimension)
+    return told
 
 
 def path(queue: QueueInfo) -> tuple[QueueInfo, ...]:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 from muster.scheduler.framework import ExtensionPoints, Plugin, Standing, Vote
+from muster.scheduler.plugins.guarantees import Guarantees
 from muster.scheduler.plugins.water_filling import FINE, Claim, Part, fill
 from muster.scheduler.queue import QueueInfo, limits, promised_in
 from muster.scheduler.reasons import Code, Reason, Wake
@@ -34,16 +35,16 @@ class Proportion(Plugin):
     def __init__(self, arguments: dict[str, object]) -> None:
         super().__init__(arguments)
         self._seen: object = None
-        self._guaranteed = Resources()
+        self._guarantees = Guarantees()
         self._parts: dict[str, Part] = {}
 
     def register(self, points: ExtensionPoints) -> None:
         """Orders queues, bounds what they use and what they admit."""
         points.add("queue_order", self._queue_order)
         points.add("overused", _overused)
-        points.add("allocatable", _allocatable)
+        points.add("allocatable", self._allocatable)
         points.add("job_enqueueable", self._enqueueable)
-        points.add("preemptive", _preemptive)
+        points.add("preemptive", self._preemptive)
         points.add("reclaimable", _above_deserved)
         points.add("queue_standing", self._standing)
 
@@ -58,11 +59,9 @@ class Proportion(Plugin):
         if seen == self._seen:
             return
         self._seen = seen
-        self._guaranteed = total(queue.guarantee for queue in queues)
+        self._guarantees = Guarantees(queues, cache.total.without_pods())
         claims = {
-            queue.name: self._claim(queue, queue.spec, cache.total)
-            for queue in queues
-            if queue.jobs and queue.spec is not None
+            queue.name: self._claim(queue, queue.spec) for queue in queues if queue.jobs and queue.spec is not None
         }
         self._parts = dict(zip(claims, fill(cache.total.without_pods(), list(claims.values())), strict=True))
         for queue in queues:
@@ -74,7 +73,7 @@ class Proportion(Plugin):
             if not after.less_equal(before):
                 cache.relief.queues.add(queue.name)
 
-    def _claim(self, queue: QueueInfo, spec: QueueSpec, whole: Resources) -> Claim:
+    def _claim(self, queue: QueueInfo, spec: QueueSpec) -> Claim:
         request = queue.allocated.without_pods()
         if queue.obstacle is None:
             request.add(queue.pending.without_pods())
@@ -82,13 +81,12 @@ class Proportion(Plugin):
             weight=max(1, spec.weight) if queue.fault is None else 1,  # what is wrong with it may be its weight
             request=request,
             guarantee=queue.guarantee.without_pods(),
-            most=self._real_capability(queue, spec, whole),
+            most=self._real_capability(queue, spec),
         )
 
-    def _real_capability(self, queue: QueueInfo, spec: QueueSpec, whole: Resources) -> Resources:
+    def _real_capability(self, queue: QueueInfo, spec: QueueSpec) -> Resources:
         """What the queue could ever have: the cluster less the others' guarantees, and its own cap."""
-        left = whole.without_pods().exceeded(self._guaranteed)
-        left.add(queue.guarantee.without_pods())
+        left = self._guarantees.left.plus(queue.guarantee.without_pods())
         return left.capped_by(_or_unlimited(spec.capability))
 
     def _enqueueable(self, session: Session, job: JobInfo) -> Vote:
@@ -97,13 +95,30 @@ class Proportion(Plugin):
             return True
         session.settle()
         used = queue.allocated.plus(queue.inqueue).minus(queue.elastic)
-        limit = self._real_capability(queue, queue.spec, session.cache.total)
+        limit = self._real_capability(queue, queue.spec)
         lacking = used.plus(minimum).violations(limit, minimum)
         if not lacking:
             return True
-        return replace(
-            _quota(queue, lacking[0], minimum, used, limit), detail=promised_in(queue.own_sums(), lacking[0])
-        )
+        promised = promised_in(queue.own_sums(), lacking[0])
+        return self._quota(queue, lacking[0], minimum, used, limit, promised)
+
+    def _allocatable(self, _session: Session, queue: QueueInfo, request: Resources) -> Reason | None:
+        deserved = queue.deserved or Resources()
+        lacking = queue.allocated.plus(request).violations(deserved, request)
+        if not lacking:
+            return None
+        return self._quota(queue, lacking[0], request, queue.allocated, deserved, "its share of the cluster now")
+
+    def _preemptive(self, session: Session, queue: QueueInfo, tasks: Sequence[TaskInfo]) -> Reason | None:
+        """A queue takes back from others no more than it deserves."""
+        return self._allocatable(session, queue, total(task.request for task in tasks))
+
+    def _quota(
+        self, queue: QueueInfo, resource: str, request: Resources, used: Resources, limit: Resources, detail: str
+    ) -> Reason:
+        bound = self._guarantees.bind(queue, limit, resource)
+        cause = self._guarantees.cause(queue, resource) if bound else ""
+        return replace(_quota(queue, resource, request, used, limit), detail=", ".join(filter(None, (detail, cause))))
 
     def _share(self, queue: QueueInfo) -> float:
         """The largest part of its deserved amounts that the queue uses; above 1 it uses more.
@@ -146,19 +161,6 @@ def _priority(queue: QueueInfo) -> int:
 def _overused(_session: Session, queue: QueueInfo) -> bool:
     """All of what it deserves is in use."""
     return queue.deserved is not None and queue.deserved.less_equal(queue.allocated)
-
-
-def _allocatable(_session: Session, queue: QueueInfo, request: Resources) -> Reason | None:
-    deserved = queue.deserved or Resources()
-    lacking = queue.allocated.plus(request).violations(deserved, request)
-    if not lacking:
-        return None
-    return replace(_quota(queue, lacking[0], request, queue.allocated, deserved), detail="its share of the cluster now")
-
-
-def _preemptive(session: Session, queue: QueueInfo, tasks: Sequence[TaskInfo]) -> Reason | None:
-    """A queue takes back from others no more than it deserves."""
-    return _allocatable(session, queue, total(task.request for task in tasks))
 
 
 def _above_deserved(_session: Session, _reclaimer: TaskInfo, candidates: Sequence[TaskInfo]) -> list[TaskInfo]:
