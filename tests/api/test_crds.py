@@ -131,6 +131,19 @@ def test_what_has_no_default_upstream_has_none_here(model: Any, path: str) -> No
     assert "default" not in at(schema_of(model), path)
 
 
+@pytest.mark.parametrize("model", RESOURCES)
+def test_every_int32_has_the_bounds_of_one_since_the_api_server_does_not_look_at_the_format(model: Any) -> None:
+    bounds = {
+        path: (schema.get("minimum"), schema.get("maximum"))
+        for path, schema in walk(schema_of(model))
+        if schema.get("format") == "int32"
+    }
+    assert bounds
+    for path, (least, most) in bounds.items():
+        assert least in (-(2**31), 0, 1), path
+        assert most in (2**31 - 1, 65535), path
+
+
 @pytest.mark.parametrize(
     ("model", "path", "required"),
     [

@@ -132,6 +132,30 @@ def test_defaults_of_a_ray_cluster_appear_also_in_place_of_null(kubectl: Kubectl
     assert RayCluster.parse(kept).spec.worker_groups[0].maximum == 2147483647
 
 
+OF_A_GROUP = ("replicas", "minReplicas", "maxReplicas", "numOfHosts", "idleTimeoutSeconds", "priority")
+OF_A_JOB = ("backoffLimit", "activeDeadlineSeconds", "ttlSecondsAfterFinished")
+
+
+@pytest.mark.parametrize("number", [2**31, -(2**31) - 1, 99_999_999_999])
+def test_a_number_beyond_int32_is_not_stored(kubectl: Kubectl, number: int) -> None:
+    told = refusal(kubectl, with_numbers(number))
+    assert [field for field in OF_A_JOB if f"spec.{field}: Invalid value" not in told] == []
+    group = "spec.rayClusterSpec.workerGroupSpecs[0]"
+    assert [field for field in OF_A_GROUP if f"{group}.{field}: Invalid value" not in told] == []
+
+
+@pytest.mark.parametrize("number", [2**31 - 1, -(2**31)])
+def test_whether_one_within_makes_sense_is_not_the_schema_s_question(kubectl: Kubectl, number: int) -> None:
+    spec = stored(kubectl, with_numbers(number))["spec"]
+    assert {spec[field] for field in OF_A_JOB} == {number}
+
+
+def with_numbers(number: int) -> Json:
+    group = {"groupName": "small", "template": TEMPLATE, **dict.fromkeys(OF_A_GROUP, number)}
+    cluster = {**RAY_CLUSTER["spec"], "workerGroupSpecs": [group]}
+    return changed(RAY_JOB, rayClusterSpec=cluster, **dict.fromkeys(OF_A_JOB, number))
+
+
 def test_defaults_of_a_ray_job_appear(kubectl: Kubectl) -> None:
     spec = stored(kubectl, RAY_JOB)["spec"]
     assert (spec["submissionMode"], spec["backoffLimit"], spec["ttlSecondsAfterFinished"]) == ("K8sJobMode", 0, 0)

@@ -18,8 +18,13 @@ def _quantity_type(value: object) -> object:
     return value
 
 
-Int32 = Annotated[int, Field(ge=-INT32_MAX - 1, le=INT32_MAX), Schema(format="int32")]
-Count = Annotated[int, Field(ge=-INT32_MAX - 1, le=INT32_MAX), Schema(format="int32", minimum=0)]
+_INT32_MIN = -INT32_MAX - 1
+
+# The API server lets any whole number pass for an int32: only bounds keep a number out that nobody could read again.
+Int32 = Annotated[
+    int, Field(ge=_INT32_MIN, le=INT32_MAX), Schema(format="int32", minimum=_INT32_MIN, maximum=INT32_MAX)
+]
+Count = Annotated[int, Field(ge=_INT32_MIN, le=INT32_MAX), Schema(format="int32", minimum=0, maximum=INT32_MAX)]
 
 Quantity = Annotated[int | float | str, BeforeValidator(_quantity_type), Schema(int_or_string=True)]
 """A Kubernetes quantity as written: 1, 0.5, "500m", "2Gi". Its text is judged by `ray.validation`, not by parsing."""
