@@ -7,12 +7,17 @@ from typing import Any
 
 import pytest
 
-from muster.controllers.children import Children
+from muster.api.raycluster import RayCluster
+from muster.controllers.children import Children, NotOurs
+from muster.controllers.context import MADE_BY_US
 from muster.controllers.runner import LOOKING_AT
-from muster.kube.errors import Conflict, NotFound
+from muster.controllers.taken_names import LONGEST_PAUSE
+from muster.kube.errors import AlreadyExists, Conflict, NotFound
 from muster.kube.informer import Informer
 from muster.kube.objects import ObjectMeta, OwnerReference, Pod
 from muster.kube.resource import PODS
+from tests.controllers.fake_clock import FakeClock
+from tests.integration.ray_manifests import cluster_spec
 
 
 class Server:
@@ -38,6 +43,55 @@ def children(server: Server) -> Children[Pod]:
     informer: Informer[Pod] = Informer(server, PODS, Pod)  # type: ignore[arg-type]
     informer.record(pod())
     return Children(server, PODS, Pod, informer)  # type: ignore[arg-type]
+
+
+class Crowded(Server):
+    """An API server that has the wanted name already."""
+
+    def __init__(self, present: Pod) -> None:
+        super().__init__(Exception(), present)
+        self.tries = 0
+
+    async def create(self, *_: Any, **__: Any) -> Pod:
+        self.tries += 1
+        if self.present is not None:
+            raise AlreadyExists(409, "AlreadyExists", 'pods "head" already exists')
+        owner = OwnerReference("ray.io/v1", "RayCluster", "demo", "ours", controller=True)
+        return Pod(metadata=ObjectMeta(name="head", namespace="default", uid="2", owner_references=[owner]))
+
+
+def wanted() -> tuple[dict[str, Any], RayCluster]:
+    """A pod that a cluster wants, and the cluster."""
+    metadata = {"name": "demo", "namespace": "default", "uid": "ours"}
+    cluster = RayCluster.parse({"metadata": metadata, "spec": cluster_spec()})
+    return {"metadata": {"name": "head", "namespace": "default"}}, cluster
+
+
+async def test_a_name_that_a_stranger_has_where_nobody_watches_it_is_not_tried_at_each_look() -> None:
+    clock, server = FakeClock(), Crowded(pod())
+    informer: Informer[Pod] = Informer(server, PODS, Pod, label_selector=MADE_BY_US)  # type: ignore[arg-type]
+    pods = Children(server, PODS, Pod, informer, clock)  # type: ignore[arg-type]
+    for _ in range(60):
+        with pytest.raises(NotOurs, match="delete it or give it another name, or give the RayCluster another name"):
+            await pods.ensure(*wanted())
+        await clock.advance(1.0)
+    assert server.tries == 4, "at 0, 5, 15 and 35 s"
+    server.present = None
+    await clock.advance(LONGEST_PAUSE)
+    assert (await pods.ensure(*wanted()))[1]
+
+
+async def test_a_name_that_the_watch_tells_of_is_tried_as_soon_as_it_is_free() -> None:
+    server = Crowded(pod())
+    informer: Informer[Pod] = Informer(server, PODS, Pod)  # type: ignore[arg-type]
+    pods = Children(server, PODS, Pod, informer, FakeClock())  # type: ignore[arg-type]
+    for _ in range(3):
+        with pytest.raises(NotOurs):
+            await pods.ensure(*wanted())
+    assert server.tries == 1
+    server.present = None
+    pods._hide(pod().metadata)
+    assert (await pods.ensure(*wanted()))[1]
 
 
 GONE = NotFound(404, "NotFound", "no such pod")

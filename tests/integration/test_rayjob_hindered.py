@@ -60,7 +60,7 @@ async def test_a_service_of_somebody_else_does_not_keep_a_job_from_its_end(seen:
     await seen.api.create(SERVICES, seen.namespace, {"apiVersion": "v1", "kind": "Service", **service})
     await seen.api.create(RAYJOBS, seen.namespace, ray_job("demo"))
     status = await seen.job_state("demo", "Complete")
-    assert "demo-head-svc" in await seen.event("NameTaken")
+    assert "give the RayJob another name" in await seen.event("NameTaken", "Service demo-head-svc exists already")
     assert status["message"] == "the job is SUCCEEDED"
 
 

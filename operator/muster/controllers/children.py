@@ -14,7 +14,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Generic, TypeVar
 
+from muster.api.raycluster import RayCluster
+from muster.api.rayjob import RayJob
+from muster.controllers.clock import Clock, SystemClock
 from muster.controllers.runner import by_others
+from muster.controllers.taken_names import TakenNames
 from muster.kube.client import ApiClient, PatchKind
 from muster.kube.errors import AlreadyExists, Conflict, NotFound
 from muster.kube.informer import Change, Informer
@@ -31,15 +35,18 @@ T = TypeVar("T", bound=ApiObject)
 class NotOurs(Exception):  # noqa: N818 - a state of affairs
     """An object of the wanted name is there and belongs to somebody else, perhaps to a former owner of our name."""
 
-    def __init__(self, resource: Resource, metadata: ObjectMeta) -> None:
+    def __init__(self, resource: Resource, metadata: ObjectMeta, wanted_by: RayCluster | RayJob) -> None:
         owner = controller_of(metadata)
         self.name = f"{resource.kind} {metadata.name}"
         self.owner = f"{owner.kind} {owner.name} with UID {owner.uid}" if owner else "nobody that Muster knows"
-        super().__init__(f"{self.name} exists already and belongs to {self.owner}")
+        super().__init__(
+            f"{self.name} exists already and belongs to {self.owner}; delete it or give it another name, or give the "
+            f"{wanted_by.definition.kind} another name"
+        )
 
     def advise(self, advice: str) -> None:
-        """Say what can be done about it, as the rest of the sentence."""
-        self.args = (f"{self}; {advice}",)
+        """Say what else can be done about it, as the rest of the sentence."""
+        self.args = (f"{self}, or {advice}",)
 
 
 def controller_of(metadata: ObjectMeta) -> OwnerReference | None:
@@ -56,12 +63,20 @@ def controlled_by(metadata: ObjectMeta, uid: str) -> bool:
 class Children(Generic[T]):
     """One kind of objects that controllers make."""
 
-    def __init__(self, client: ApiClient, resource: Resource, decode: type[T], informer: Informer[T]) -> None:
+    def __init__(
+        self,
+        client: ApiClient,
+        resource: Resource,
+        decode: type[T],
+        informer: Informer[T],
+        clock: Clock | None = None,
+    ) -> None:
         self._client = client
         self.resource = resource
         self._decode = decode
         self.informer = informer
         self._deleted: set[str] = set()
+        self._taken = TakenNames(clock or SystemClock())
         informer.add_index(CONTROLLER_INDEX, _controllers)
         informer.subscribe(self._forget_deleted)
 
@@ -95,19 +110,31 @@ class Children(Generic[T]):
         self.informer.record(created)
         return created
 
-    async def ensure(self, manifest: Mapping[str, Any], owner_uid: str | None) -> tuple[T, bool]:
+    async def ensure(self, manifest: Mapping[str, Any], owner: RayCluster | RayJob) -> tuple[T, bool]:
         """The object of the manifest's name, created if there is none, and whether this call created it.
 
-        It may be on its way out. Raises NotOurs when its managing owner does not have `owner_uid` (None: whoever made
-        it is right).
+        It may be on its way out. Raises NotOurs when its managing owner is not `owner`; where no watch tells when such
+        a name is free again, it is tried now and then.
         """
-        namespace, name = manifest["metadata"].get("namespace"), manifest["metadata"]["name"]
-        found, created = self.get(namespace, name), False
+        found = self.get(manifest["metadata"].get("namespace"), manifest["metadata"]["name"])
         if found is None:
+            return await self._create_unless_taken(manifest, owner)
+        if not controlled_by(found.metadata, owner.metadata.uid):
+            raise NotOurs(self.resource, found.metadata, owner)
+        return found, False
+
+    async def _create_unless_taken(self, manifest: Mapping[str, Any], owner: RayCluster | RayJob) -> tuple[T, bool]:
+        namespace, name = manifest["metadata"].get("namespace"), manifest["metadata"]["name"]
+        wanted = (namespace, name, owner.metadata.uid)
+        taken_by = self._taken.by(wanted)
+        if taken_by is None:
             found, created = await self._create_or_read(manifest)
-        if owner_uid is not None and not controlled_by(found.metadata, owner_uid):
-            raise NotOurs(self.resource, found.metadata)
-        return found, created
+            if controlled_by(found.metadata, owner.metadata.uid):
+                return found, created
+            taken_by = found.metadata
+            if self.get(namespace, name) is None:  # else the watch will tell of its end
+                self._taken.found(wanted, taken_by)
+        raise NotOurs(self.resource, taken_by, owner)
 
     async def _create_or_read(self, manifest: Mapping[str, Any]) -> tuple[T, bool]:
         try:

@@ -147,22 +147,24 @@ class Context:
         self.recent_answers = RecentAnswers(self.clock, options.poll_interval)
         self.job_interests = Interests()
         self.cluster_interests = Interests()
-        self.pods = Children(client, PODS, Pod, informers.pods)
-        self.services = Children(client, SERVICES, Service, informers.services)
-        self.jobs = Children(client, JOBS, Job, informers.jobs)
+        self.pods = Children(client, PODS, Pod, informers.pods, self.clock)
+        self.services = Children(client, SERVICES, Service, informers.services, self.clock)
+        self.jobs = Children(client, JOBS, Job, informers.jobs, self.clock)
         self.crashed_pods = CrashedPods(self.clock)
         self.refused_pods = RefusedPods(client, self.clock, self.pods)
         self.pods.informer.add_index(RAY_CLUSTER_INDEX, _ray_cluster)
         self.pods.informer.add_index(NODE_INDEX, node_of)
         self.nodes = informers.nodes
         self.dead_nodes = DeadNodes(informers.nodes, self.clock, options.dead_node_timeout)
-        self.pod_groups = Children(client, PODGROUPS, PodGroup, informers.pod_groups)
-        self.queues = Children(client, QUEUES, Queue, informers.queues)
-        self.service_accounts = Children(client, SERVICEACCOUNTS, ServiceAccount, informers.service_accounts)
-        self.roles = Children(client, ROLES, Role, informers.roles)
-        self.role_bindings = Children(client, ROLEBINDINGS, RoleBinding, informers.role_bindings)
-        self.ingresses = Children(client, INGRESSES, Ingress, informers.ingresses)
-        self.ray_clusters = Children(client, RAYCLUSTERS, ObservedRayCluster, informers.ray_clusters)
+        self.pod_groups = Children(client, PODGROUPS, PodGroup, informers.pod_groups, self.clock)
+        self.queues = Children(client, QUEUES, Queue, informers.queues, self.clock)
+        self.service_accounts = Children(
+            client, SERVICEACCOUNTS, ServiceAccount, informers.service_accounts, self.clock
+        )
+        self.roles = Children(client, ROLES, Role, informers.roles, self.clock)
+        self.role_bindings = Children(client, ROLEBINDINGS, RoleBinding, informers.role_bindings, self.clock)
+        self.ingresses = Children(client, INGRESSES, Ingress, informers.ingresses, self.clock)
+        self.ray_clusters = Children(client, RAYCLUSTERS, ObservedRayCluster, informers.ray_clusters, self.clock)
         self.primaries: Mapping[Resource, Primaries[Any]] = {
             RAYCLUSTERS: Primaries(client, RAYCLUSTERS, ObservedRayCluster, informers.ray_clusters),
             RAYJOBS: Primaries(client, RAYJOBS, ObservedRayJob, informers.ray_jobs),

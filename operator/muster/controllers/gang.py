@@ -47,7 +47,7 @@ async def ensure_pod_group(context: Context, owner: Owner, manifest: Mapping[str
     """
     if not context.options.gangs:
         return None
-    found, created = await context.pod_groups.ensure(manifest, owner.metadata.uid)
+    found, created = await context.pod_groups.ensure(manifest, owner)
     if created:
         return found
     change = desired_update(_as_json(found), manifest)

@@ -42,7 +42,7 @@ async def ensure_token(context: Context, cluster: RayCluster, pods: Iterable[Pod
         await context.client.create(SECRETS, cluster.metadata.namespace, token_secret(cluster, _random()))
         return None
     if not controlled_by(found.metadata, cluster.metadata.uid):
-        raise NotOurs(SECRETS, found.metadata)
+        raise NotOurs(SECRETS, found.metadata, cluster)
     if found.text(SECRET_KEY) is None:
         return f"Secret {name} has lost its key {SECRET_KEY}: delete the Secret, and another one is made"
     return None

@@ -26,7 +26,9 @@ from muster.ray.cluster_conditions import ReplicaFailure
 from muster.ray.gang import queue_name
 
 _LOOK_AGAIN_SECONDS: Final = 10.0
-"""How often to see whether a name that somebody else has got is free, or a Secret that was missing is there."""
+"""How often to see whether a name that somebody else has got is free, or a Secret that was missing is there; what is
+not watched is tried less often.
+"""
 
 _STATES_OF_AFFAIRS = (NotOurs, AccountMissing, RoleOfAnother, Invalid, Forbidden)
 

@@ -19,7 +19,7 @@ async def ensure(context: Context, cluster: RayCluster, children: Children[T], m
     kind = children.resource.kind
     key = f"{manifest['metadata']['namespace']}/{manifest['metadata']['name']}"
     try:
-        found, created = await children.ensure(manifest, cluster.metadata.uid)
+        found, created = await children.ensure(manifest, cluster)
     except ApiError as error:
         message = f"Failed to create {kind} {key}: {error}"
         context.say(cluster, "Warning", f"FailedToCreate{kind}", message, "Create", subject=key)

@@ -261,7 +261,9 @@ class ClusterPods:
                 self._memory.names.discard(name)
                 if found is None or ours:
                     raise
-                raise AlreadyExists(refusal.status, refusal.reason, str(NotOurs(PODS, found.metadata))) from refusal
+                raise AlreadyExists(
+                    refusal.status, refusal.reason, str(NotOurs(PODS, found.metadata, self._cluster))
+                ) from refusal
         self._memory.names.discard(name)
 
     def _tell_why_ungated(self, manifest: Manifest, role: str) -> None:

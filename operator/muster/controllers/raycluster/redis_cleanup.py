@@ -95,7 +95,7 @@ class _Ending:
         if job is None:
             return await self._create()
         if not _is_ours(job, self._cluster):
-            self._say("Warning", "NameTaken", str(NotOurs(JOBS, job.metadata)), "Create")
+            self._say("Warning", "NameTaken", str(NotOurs(JOBS, job.metadata, self._cluster)), "Create")
             return self._again_in(_LOOK_AGAIN_SECONDS)
         ended = _end_of(job)
         if ended is None:

@@ -115,7 +115,7 @@ async def ensure(look: Look) -> ObservedRayCluster:
     wanted = manifest(look, name)
     wanted["metadata"]["annotations"][labels.SPEC_HASH] = _made_from(look)
     with look.telling("FailedToCreateRayCluster", f"create RayCluster {look.job.metadata.namespace}/{name}", "Create"):
-        found, created = await look.context.ray_clusters.ensure(wanted, look.job.metadata.uid)
+        found, created = await look.context.ray_clusters.ensure(wanted, look.job)
     if created:
         look.say("Normal", "CreatedRayCluster", f"Created RayCluster {found.key}", "Create", change=found.metadata.uid)
     return found

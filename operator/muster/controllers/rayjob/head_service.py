@@ -12,7 +12,7 @@ async def ensure_head_service(look: Look, cluster: RayCluster) -> None:
     manifest = ray_job_head_service(look.job, cluster, with_cluster_ip=look.context.options.pods.head_cluster_ip)
     key = f"{look.job.metadata.namespace}/{manifest['metadata']['name']}"
     with look.telling("FailedToCreateService", f"create service {key}", "Create"):
-        found, created = await look.context.services.ensure(manifest, look.job.metadata.uid)
+        found, created = await look.context.services.ensure(manifest, look.job)
     if created:
         look.say("Normal", "CreatedService", f"Created service {found.key}", "Create", change=found.metadata.uid)
     elif found.spec.selector != manifest["spec"]["selector"]:

@@ -47,7 +47,7 @@ _REFUSED_IN = (State.NEW, State.INITIALIZING, State.SUSPENDED, State.VALIDATION_
 """States in which a spec that can't work stops the job. Later a bad edit changes nothing that has been begun."""
 _MOST_STEPS = 10
 _NAME_TAKEN_SECONDS = 5.0
-"""How often to see whether a name that somebody else has got is free."""
+"""How often to see whether a name that somebody else has got is free; what is not watched is tried less often."""
 
 
 class RayJobReconciler:

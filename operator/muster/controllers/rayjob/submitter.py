@@ -60,7 +60,7 @@ async def ensure_submitter(look: Look, dashboard_address: str, token_env: Sequen
         token_env=token_env,
     )
     with look.telling("FailedToCreateRayJobSubmitter", "create the submitter's Job", "Create"):
-        found, created = await look.context.jobs.ensure(manifest, look.job.metadata.uid)
+        found, created = await look.context.jobs.ensure(manifest, look.job)
     if created:
         look.say(
             "Normal",
