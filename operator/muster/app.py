@@ -343,6 +343,7 @@ class Operator:
             hosts=self._options.admission_hosts or (f"muster-admission.{self._options.namespace}.svc",),
             namespace=self._options.namespace,
             certificates=self._options.admission_certificates,
+            pods=self._options.pods,
         )
         return Admission(self._connection, options)
 

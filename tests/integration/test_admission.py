@@ -46,6 +46,7 @@ def with_a_claim(amount: str) -> Manifest:
     return huge
 
 
+WAITS = {"name": "wait-gcs-ready", "image": "mine"}
 REFUSED: dict[str, tuple[Resource, Manifest, str]] = {
     "a rule of jobs": (RAYJOBS, ray_job("odd", **NO_MODE), "spec.submissionMode: "),
     "a rule of the cluster in a job": (
@@ -73,6 +74,11 @@ REFUSED: dict[str, tuple[Resource, Manifest, str]] = {
         RAYJOBS,
         ray_job("odd", rayClusterSpec=cluster_spec(worker_group(template=misspelt()))),
         "spec.rayClusterSpec.workerGroupSpecs[0].template.spec.containers[0].resoruces: ",
+    ),
+    "a template that does not go with what is added to it": (
+        RAYJOBS,
+        ray_job("odd", rayClusterSpec=cluster_spec(worker_group(template=template(initContainers=[WAITS])))),
+        "spec.rayClusterSpec.workerGroupSpecs[0].template.spec.initContainers[0].name: ",
     ),
 }
 
@@ -127,7 +133,9 @@ async def test_an_object_with_an_old_fault_can_be_changed_otherwise_mended_and_d
 async def test_objects_as_large_as_can_be_stored_are_judged(api: ApiClient, namespace: str) -> None:
     large = template()
     large["spec"]["containers"][0]["env"] = [{"name": f"V{number}", "value": "x" * 100_000} for number in range(8)]
-    await api.create(RAYJOBS, namespace, ray_job("large", rayClusterSpec=cluster_spec(worker_group(template=large))))
+    spec = cluster_spec()
+    spec["headGroupSpec"]["template"] = large
+    await api.create(RAYJOBS, namespace, ray_job("large", rayClusterSpec=spec))
     with pytest.raises(Invalid, match=r"spec\.backoffLimit: "):
         await api.patch(RAYJOBS, namespace, "large", {"spec": {"backoffLimit": -1}})
 

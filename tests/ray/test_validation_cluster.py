@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 from muster.api.errors import MalformedResource
 from muster.api.raycluster import RayCluster
 from muster.ray.gang import ray_cluster_pod_group
+from muster.ray.pod_options import PodOptions
 from muster.ray.pods import head_pod, worker_pod
 from muster.ray.services import head_service
 from muster.ray.validation import validate_ray_cluster
+from muster.ray.validation.made import made_of_ray_cluster
 from tests.ray.cluster_case import CONTAINER, DELETE, HEAD, VALID, WORKER, Json, Path, with_fields
 
 
@@ -492,5 +494,6 @@ def test_whatever_could_be_parsed_gets_an_answer_and_what_passes_can_be_built(pl
     if not found:
         assert ray_cluster_pod_group(cluster)
         assert head_service(cluster)
+        assert all(each.body for each in made_of_ray_cluster(cluster, PodOptions()))
         assert head_pod(cluster, "h")["spec"]["containers"]
         assert worker_pod(cluster, cluster.spec.worker_groups[0], "w")["spec"]["containers"]

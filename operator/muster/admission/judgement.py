@@ -10,8 +10,9 @@ from __future__ import annotations
 import asyncio
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, TypeVar
 
 from muster.api.errors import FieldProblem, MalformedResource
@@ -21,10 +22,15 @@ from muster.controllers.primary import being_deleted, managed_elsewhere
 from muster.controllers.template_judge import TemplateJudge
 from muster.kube.errors import ApiError
 from muster.kube.resource import RAYCLUSTERS, RAYJOBS, Resource
+from muster.ray.pod_options import PodOptions
 from muster.ray.validation import validate_ray_cluster, validate_ray_job
-from muster.ray.validation.templates import WrittenTemplate, ray_cluster_templates, ray_job_templates
+from muster.ray.validation.made import Made, made_of_ray_cluster, made_of_ray_job
+from muster.ray.validation.templates import ray_cluster_templates, ray_job_templates
 
 M = TypeVar("M", RayCluster, RayJob)
+_Rules = Callable[[dict[str, Any]], tuple[list[FieldProblem], Sequence[Made]]]
+"""What is wrong with an object by the rules, and what else the API server is to be asked about."""
+_DEFAULTS: Final = PodOptions()
 
 TEMPLATES_SECONDS: Final = 3.0
 """How long pod templates are tried out; the API server waits for an answer for five seconds."""
@@ -42,13 +48,17 @@ class Judgement:
 
 
 class Judge:
-    """Judges objects as the controllers would. `templates` asks the API server about pod templates."""
+    """Judges objects as the controllers would. `templates` asks the API server about what is made of them."""
 
-    def __init__(self, templates: TemplateJudge) -> None:
+    def __init__(self, templates: TemplateJudge, options: PodOptions = _DEFAULTS) -> None:
         self._templates = templates
-        self._rules: Mapping[Resource, Callable[[dict[str, Any]], tuple[list[FieldProblem], list[WrittenTemplate]]]] = {
-            RAYCLUSTERS: _rules(RayCluster, validate_ray_cluster, ray_cluster_templates),
-            RAYJOBS: _rules(RayJob, validate_ray_job, ray_job_templates),
+        made_of_cluster, made_of_job = (
+            partial(made_of_ray_cluster, options=options),
+            partial(made_of_ray_job, options=options),
+        )
+        self._rules: Mapping[Resource, _Rules] = {
+            RAYCLUSTERS: _rules(RayCluster, validate_ray_cluster, made_of_cluster, ray_cluster_templates),
+            RAYJOBS: _rules(RayJob, validate_ray_job, made_of_job, ray_job_templates),
         }
 
     async def judge(self, resource: Resource, new: dict[str, Any], old: dict[str, Any] | None = None) -> Judgement:
@@ -90,14 +100,17 @@ class Judge:
 def _rules(
     model: type[M],
     validate: Callable[[M], list[FieldProblem]],
-    templates: Callable[[M], list[WrittenTemplate]],
-) -> Callable[[dict[str, Any]], tuple[list[FieldProblem], list[WrittenTemplate]]]:
-    def apply(raw: dict[str, Any]) -> tuple[list[FieldProblem], list[WrittenTemplate]]:
+    made: Callable[[M], list[Made]],
+    written: Callable[[M], Sequence[Made]],
+) -> _Rules:
+    def apply(raw: dict[str, Any]) -> tuple[list[FieldProblem], Sequence[Made]]:
         try:
             typed = model.parse(raw)
         except MalformedResource as malformed:
             return malformed.problems, []
-        return validate(typed), templates(typed)
+        problems = validate(typed)
+        # Of what breaks a rule nothing may be possible to make.
+        return problems, written(typed) if problems else made(typed)
 
     return apply
 

@@ -24,8 +24,11 @@ from muster.controllers.template_judge import TemplateJudge
 from muster.kube.client import ApiClient
 from muster.kube.config import Connection
 from muster.kube.resource import RAYCLUSTERS, RAYJOBS, Resource
+from muster.ray.pod_options import PodOptions
 
 logger = logging.getLogger(__name__)
+
+_DEFAULTS: Final = PodOptions()
 
 LARGEST_REVIEW: Final = 8 << 20
 """Bytes. A review has both versions of an object, each of which may have 1.5 MiB in etcd, and more as JSON."""
@@ -101,12 +104,12 @@ class ForgetfulServer(kopf.WebhookServer):
         return await kopf.WebhookServer._serve(fn, request.clone(client_max_size=LARGEST_REVIEW))
 
 
-async def serve(connection: Connection, endpoint: Endpoint) -> None:
-    """Serve until cancelled."""
+async def serve(connection: Connection, endpoint: Endpoint, pods: PodOptions = _DEFAULTS) -> None:
+    """Serve until cancelled. `pods` is what the operator's own configuration says of the pods that are made."""
 
     async def work(own: Connection, stop: threading.Event) -> None:
         async with ApiClient(own, user_agent="muster-admission") as client:
-            judge = Judge(TemplateJudge(client, SystemClock()))
+            judge = Judge(TemplateJudge(client, SystemClock()), pods)
             settings = quiet_settings()
             settings.admission.server = ForgetfulServer(
                 addr="0.0.0.0",  # noqa: S104 - the API server has to reach it

@@ -1,8 +1,9 @@
-"""Asks the API server itself whether it takes a pod template, before anything is made for it.
+"""Asks the API server itself whether it takes a pod template, or a service, before anything is made for it.
 
 A dry run of a PodTemplate with strict field validation answers what a pod would be answered later: misspelt fields,
 wrong types, names that can't be, values out of range, in the server's own words. Nothing is stored. Equal templates of
-a namespace are asked about once, so a thousand jobs of one make cost one request.
+a namespace are asked about once, so a thousand jobs of one make cost one request. What Muster makes is asked about (see
+`muster.ray.validation.made`); what the user wrote only to tell what is wrong in the words for that.
 
 Only a clear word on the template counts. A server that may not be asked, or an admission webhook that can't take part
 in a dry run, says nothing about it: the template then passes, and the pods' own creation has the last word. Whatever
@@ -31,9 +32,9 @@ from muster.api.errors import FieldProblem
 from muster.controllers.clock import Clock
 from muster.kube.client import ApiClient
 from muster.kube.errors import ApiError, Forbidden, Invalid, TimedOut
-from muster.kube.resource import PODTEMPLATES
+from muster.kube.resource import PODTEMPLATES, SERVICES
 from muster.ray.validation import costly_amounts
-from muster.ray.validation.templates import WrittenTemplate
+from muster.ray.validation.made import Made, MadeService
 
 logger = logging.getLogger(__name__)
 
@@ -47,10 +48,18 @@ _LONGEST_PAUSE: Final = 3600.0
 """Seconds without a question about a template after the server was late with its answer: the first, twice as long each
 time, the longest."""
 _GATEWAY_TIMEOUT: Final = 504
-_UNREADABLE: Final = " cannot be handled as a PodTemplate: "
-_UNKNOWN_FIELD: Final = re.compile(r'unknown field "template\.?([^"]+)"')
+LARGEST_POD: Final = (1 << 20) + (496 << 10)
+"""Bytes. An etcd takes 1.5 MiB; the API server adds who has written which field."""
+_TOO_LARGE: Final = (
+    "makes a pod of {} bytes with what Muster adds, more than the {} that can be stored; put large values of env into "
+    "a ConfigMap (the variables of a worker's Ray container are in its init container too)"
+)
+_OF_METADATA: Final = ("labels", "annotations")
+"""What the API server says of a template's metadata lacks that word."""
+_UNREADABLE: Final = " cannot be handled as a {}: "
+_UNKNOWN_FIELD: Final = re.compile(r'unknown field "([^"]+)"')
 _WRONG_TYPE: Final = re.compile(
-    r"json: cannot unmarshal (?P<given>.+) into Go struct field \w+\.template(?P<path>[^ ]*) of type (?P<wanted>\S+)"
+    r"json: cannot unmarshal (?P<given>.+) into Go struct field \w+(?P<path>[^ ]*) of type (?P<wanted>\S+)"
 )
 _GO_TYPES: Final = {"string": "a string", "bool": "true or false", "int32": "a whole number", "int64": "a whole number"}
 
@@ -91,29 +100,34 @@ class TemplateJudge:
         self._answers: dict[_Key, _Answer] = {}
         self._asking: dict[_Key, asyncio.Future[_Answer]] = {}
 
-    async def problems(self, namespace: str, templates: Iterable[WrittenTemplate]) -> list[FieldProblem]:
+    async def problems(self, namespace: str, templates: Iterable[Made]) -> list[FieldProblem]:
         """What the API server would refuse, under the templates' own paths. Raises ApiError when it gives no answer."""
         asked = list(templates)
         found: list[FieldProblem] = []
         for start in range(0, len(asked), _AT_ONCE):
             some = asked[start : start + _AT_ONCE]
-            verdicts = await _all_of(self._judge(namespace, each) for each in some)
-            for each, verdict in zip(some, verdicts, strict=True):
-                found += [FieldProblem(each.place(problem.path), problem.message) for problem in verdict]
+            for problems in await _all_of(self._problems_of(namespace, each) for each in some):
+                found += problems
         return found
 
-    async def _judge(self, namespace: str, written: WrittenTemplate) -> Verdict:
-        if costly := tuple(costly_amounts.in_template(written.template, "")):
-            return costly
-        encoded = msgspec.json.encode(written.template, order="deterministic")
+    async def _problems_of(self, namespace: str, each: Made) -> list[FieldProblem]:
+        told = _costly(each)
+        if not told and (verdict := await self._judge(namespace, each)):
+            for part in each.parts:
+                told += await self._problems_of(namespace, part)
+            told = told or [each.told(problem) for problem in verdict]
+        return list(dict.fromkeys(told))
+
+    async def _judge(self, namespace: str, each: Made) -> Verdict:
+        encoded = msgspec.json.encode(each.key, order="deterministic")
         # What one namespace's quotas, policies and webhooks say does not hold for another.
         key = (namespace, hashlib.sha256(encoded).digest())
         answer = self._answers.get(key)
         if answer is None or answer.until <= self._clock.monotonic():
-            answer = await self._ask_once(key, namespace, written.template)
+            answer = await self._ask_once(key, namespace, each)
         self._remember(key, answer)
         if answer.late is not None:
-            raise NotJudgedInTime(written.path, answer.late)
+            raise NotJudgedInTime(each.path, answer.late)
         return answer.verdict
 
     def _remember(self, key: _Key, answer: _Answer) -> None:
@@ -123,13 +137,13 @@ class TemplateJudge:
         while len(self._answers) > _MOST_REMEMBERED:
             self._answers.pop(next(iter(self._answers)))
 
-    async def _ask_once(self, key: _Key, namespace: str, template: Mapping[str, Any]) -> _Answer:
+    async def _ask_once(self, key: _Key, namespace: str, each: Made) -> _Answer:
         """The server's answer; whoever comes while the question is under way waits for the same answer."""
         asking = self._asking.get(key)
         if asking is None:
             before = self._answers.get(key)
             pause = min(max(2 * before.pause, _FIRST_PAUSE), _LONGEST_PAUSE) if before else _FIRST_PAUSE
-            asking = self._asking[key] = asyncio.ensure_future(self._ask(namespace, template, pause))
+            asking = self._asking[key] = asyncio.ensure_future(self._ask(namespace, each, pause))
             asking.add_done_callback(partial(self._answered, key))
         # Whoever asked first may be cancelled: the others still want to know.
         return await asyncio.shield(asking)
@@ -140,21 +154,22 @@ class TemplateJudge:
         if not asking.cancelled() and asking.exception() is None:
             self._remember(key, asking.result())
 
-    async def _ask(self, namespace: str, template: Mapping[str, Any], pause: float) -> _Answer:
+    async def _ask(self, namespace: str, each: Made, pause: float) -> _Answer:
         """The server's answer; `pause` is how long it is to be left alone if none comes in time. Raises ApiError."""
-        body = {
-            "apiVersion": PODTEMPLATES.api_version,
-            "kind": PODTEMPLATES.kind,
-            "metadata": {"generateName": "muster-dry-run-", "namespace": namespace},
-            "template": template,
-        }
+        size = len(msgspec.json.encode(each.body))
+        if size > LARGEST_POD:
+            return _Answer((FieldProblem("", _TOO_LARGE.format(size, LARGEST_POD)),), math.inf)
+        resource, within = (SERVICES, "") if isinstance(each, MadeService) else (PODTEMPLATES, "template")
+        body: dict[str, Any] = {within: each.body} if within else dict(each.body)
+        body |= {"apiVersion": resource.api_version, "kind": resource.kind}
+        body["metadata"] = {**body.get("metadata", {}), "generateName": "muster-dry-run-", "namespace": namespace}
         verdict: Verdict = ()
         try:
-            await self._client.create(PODTEMPLATES, namespace, body, dry_run=True, strict=True)
+            await self._client.create(resource, namespace, body, dry_run=True, strict=True)
         except Invalid as refusal:
-            verdict = read_refusal(refusal)
+            verdict = read_refusal(refusal, resource.kind, within)
         except Forbidden as refusal:
-            logger.warning("pod templates in %s can't be tried out: %s", namespace, refusal.message)
+            logger.warning("%s in %s can't be tried out: %s", resource.plural, namespace, refusal.message)
         except ApiError as error:
             if not isinstance(error, TimedOut) and error.status != _GATEWAY_TIMEOUT:
                 raise
@@ -164,36 +179,46 @@ class TemplateJudge:
         return _Answer(verdict, self._clock.monotonic() + _NO_GOOD_SECONDS)
 
 
-async def _all_of(judging: Iterable[Awaitable[Verdict]]) -> list[Verdict]:
-    """All verdicts, in order. Raises the first error in that order, so that the same fault has the same words again."""
-    verdicts: list[Verdict] = []
-    for verdict in await asyncio.gather(*judging, return_exceptions=True):
-        if isinstance(verdict, BaseException):
-            raise verdict
-        verdicts.append(verdict)
-    return verdicts
+def _costly(each: Made) -> list[FieldProblem]:
+    """Of what the user wrote; what Muster adds is not."""
+    written = () if isinstance(each, MadeService) else each.parts or (each,)
+    return [part.told(problem) for part in written for problem in costly_amounts.in_template(part.body, "")]
 
 
-def read_refusal(refusal: Invalid) -> Verdict:
-    """What the server's answer says about the template; nothing when it is about something else."""
-    _, unreadable, why = refusal.message.partition(_UNREADABLE)
+async def _all_of(judging: Iterable[Awaitable[list[FieldProblem]]]) -> list[list[FieldProblem]]:
+    """All answers, in order. Raises the first error in that order, so that the same fault has the same words again."""
+    answers: list[list[FieldProblem]] = []
+    for answer in await asyncio.gather(*judging, return_exceptions=True):
+        if isinstance(answer, BaseException):
+            raise answer
+        answers.append(answer)
+    return answers
+
+
+def read_refusal(refusal: Invalid, kind: str = PODTEMPLATES.kind, within: str = "template") -> Verdict:
+    """What the server's answer says about what was tried out, `within` the object; nothing when it is about another."""
+    _, unreadable, why = refusal.message.partition(_UNREADABLE.format(kind))
     if unreadable:
-        return _unreadable(why)
+        return _unreadable(why, within)
     problems = []
     for cause in refusal.details.get("causes") or ():
         field = str(cause.get("field", "")) if isinstance(cause, Mapping) else ""
-        if field == "template" or field.startswith(("template.", "template[")):
-            problems.append(FieldProblem(field.removeprefix("template").lstrip("."), str(cause.get("message", ""))))
+        if field and (field == within or not within or field.startswith((f"{within}.", f"{within}["))):
+            place = field.removeprefix(within).lstrip(".")
+            if within and place.startswith(_OF_METADATA):
+                place = f"metadata.{place}"
+            problems.append(FieldProblem(place, str(cause.get("message", ""))))
     return tuple(problems)
 
 
-def _unreadable(why: str) -> Verdict:
-    """The problems with a template that the server can't even read, the first of each kind only."""
+def _unreadable(why: str, within: str) -> Verdict:
+    """The problems with what the server can't even read, the first of each kind only."""
     if unknown := dict.fromkeys(_UNKNOWN_FIELD.findall(why)):
         text = "is not a field that the API server knows; check its spelling and its place"
-        return tuple(FieldProblem(field, text) for field in unknown)
+        return tuple(FieldProblem(field.removeprefix(within).lstrip("."), text) for field in unknown)
     wrong = _WRONG_TYPE.search(why)
     if wrong is None:
         return (FieldProblem("", f"can't be read by the API server: {why}"),)
     wanted = _GO_TYPES.get(wrong["wanted"], wrong["wanted"])
-    return (FieldProblem(wrong["path"].lstrip("."), f"must be {wanted}, not {wrong['given']}"),)
+    path = wrong["path"].removeprefix(f".{within}" if within else "").lstrip(".")
+    return (FieldProblem(path, f"must be {wanted}, not {wrong['given']}"),)

@@ -10,7 +10,8 @@ from muster.ray.pod_options import PodOptions
 from muster.ray.ray_node import RayNode
 
 WAIT_RESOURCES: Final = {"cpu": "200m", "memory": "256Mi"}
-_INHERITED: Final = ("image", "imagePullPolicy", "securityContext", "env", "volumeMounts")
+CONTAINER: Final = "wait-gcs-ready"
+INHERITED: Final = ("image", "imagePullPolicy", "securityContext", "env", "volumeMounts")
 
 _WAIT: Final = """
 waited=0
@@ -28,11 +29,11 @@ def wait_gcs_ready(node: RayNode, ray_container: Mapping[str, Any], options: Pod
 
     It waits without limit: how long a cluster may take is decided by deadlines of its owner, not here.
     """
-    inherited = {key: copy.deepcopy(ray_container[key]) for key in _INHERITED if ray_container.get(key) is not None}
+    inherited = {key: copy.deepcopy(ray_container[key]) for key in INHERITED if ray_container.get(key) is not None}
     return {
-        "name": "wait-gcs-ready",
+        "name": CONTAINER,
         **inherited,
         "command": options.shell,
-        "args": [_WAIT, "wait-gcs-ready", node.gcs_address],
+        "args": [_WAIT, CONTAINER, node.gcs_address],
         "resources": {"requests": dict(WAIT_RESOURCES), "limits": dict(WAIT_RESOURCES)},
     }

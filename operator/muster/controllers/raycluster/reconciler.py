@@ -44,7 +44,7 @@ from muster.kube.resource import RAYCLUSTERS
 from muster.ray.cluster_conditions import ReplicaFailure, Suspension, suspension
 from muster.ray.pod_health import is_terminating
 from muster.ray.validation import validate_ray_cluster
-from muster.ray.validation.templates import ray_cluster_templates
+from muster.ray.validation.made import made_of_ray_cluster
 
 
 @dataclass(slots=True)
@@ -118,7 +118,8 @@ class RayClusterReconciler:
         if judged.templates_taken:
             return []
         cluster = judged.cluster
-        refused = await self._context.templates.problems(cluster.metadata.namespace, ray_cluster_templates(cluster))
+        made = made_of_ray_cluster(cluster, self._context.options.pods)
+        refused = await self._context.templates.problems(cluster.metadata.namespace, made)
         judged.templates_taken = not refused
         return refused
 
@@ -150,10 +151,11 @@ class RayClusterReconciler:
         return Requeue(min(ends) - now) if ends else None
 
     async def _bring_about(self, key: str, raw: Raw, cluster: RayCluster) -> Requeue | None:
-        raw = await hold_finalizer(self._context, raw, cluster)
         hindrance = await self._find_hindrance(key, cluster)
         if hindrance is not None:
             return await self._without_new_pods(key, raw, cluster, hindrance)
+        # Not before pods are made: the deletion of a cluster that never had any waits for nothing.
+        raw = await hold_finalizer(self._context, raw, cluster)
         under_way = await upgrade(self._context, cluster, self._present(cluster))
         if under_way is not None:
             return await self._wait_for_upgrade(raw, cluster, under_way)

@@ -29,7 +29,7 @@ from muster.controllers.setbacks import Setbacks
 from muster.kube.errors import ApiError, Conflict, Forbidden, Invalid
 from muster.kube.resource import RAYJOBS
 from muster.ray.validation import validate_ray_job
-from muster.ray.validation.templates import ray_job_templates
+from muster.ray.validation.made import made_of_ray_job
 
 _STEPS: Mapping[str, Callable[[Look], Awaitable[Requeue | None]]] = {
     State.NEW: begin,
@@ -114,7 +114,8 @@ class RayJobReconciler:
         return await step(look) if step is not None else None
 
     async def _refused_templates(self, look: Look) -> list[FieldProblem]:
-        return await self._context.templates.problems(look.job.metadata.namespace, ray_job_templates(look.job))
+        made = made_of_ray_job(look.job, self._context.options.pods)
+        return await self._context.templates.problems(look.job.metadata.namespace, made)
 
 
 def _tell(look: Look) -> None:

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from muster.api.raycluster import RayCluster, RayClusterSpec
+from muster.api.errors import FieldProblem
+from muster.api.raycluster import RayCluster, RayClusterSpec, WorkerGroupSpec
 from muster.api.rayjob import RayJob
 from muster.ray import autoscaler
 
@@ -24,12 +25,27 @@ class WrittenTemplate:
     template: Mapping[str, Any]
     within: str = ""
 
-    def place(self, path: str) -> str:
-        """Where in the object that is which is at `path` in the template."""
-        inner = path
+    @property
+    def body(self) -> Mapping[str, Any]:
+        """What the API server is asked about."""
+        return self.template
+
+    @property
+    def key(self) -> Mapping[str, Any]:
+        """What tells it from others."""
+        return self.template
+
+    @property
+    def parts(self) -> tuple[WrittenTemplate, ...]:
+        """None: it is as it was written."""
+        return ()
+
+    def told(self, problem: FieldProblem) -> FieldProblem:
+        """A problem at a path in the template, with its path in the object."""
+        inner = problem.path
         if self.within:
-            inner = path.removeprefix(self.within).lstrip(".") if path.startswith(self.within) else ""
-        return f"{self.path}.{inner}" if inner else self.path
+            inner = inner.removeprefix(self.within).lstrip(".") if inner.startswith(self.within) else ""
+        return FieldProblem(f"{self.path}.{inner}" if inner else self.path, problem.message)
 
 
 def ray_cluster_templates(cluster: RayCluster) -> list[WrittenTemplate]:
@@ -41,22 +57,21 @@ def ray_job_templates(job: RayJob) -> list[WrittenTemplate]:
     """Those of the job's own cluster, then the submitter's."""
     spec = job.spec.ray_cluster_spec
     found = _of_spec(spec, "spec.rayClusterSpec") if spec is not None else []
-    if job.spec.submitter_pod_template is not None:
-        found.append(WrittenTemplate("spec.submitterPodTemplate", job.spec.submitter_pod_template))
-    return found
+    return [*found, *submitter_template(job)]
 
 
-def _of_spec(spec: RayClusterSpec, path: str) -> list[WrittenTemplate]:
-    head = WrittenTemplate(f"{path}.headGroupSpec.template", spec.head_group_spec.template)
-    workers = (
-        WrittenTemplate(f"{path}.workerGroupSpecs[{index}].template", group.template)
-        for index, group in enumerate(spec.worker_groups)
-    )
-    return [head, *workers, *_of_autoscaler(spec, path)]
+def head_template(spec: RayClusterSpec, path: str) -> WrittenTemplate:
+    """The head's, of a cluster's spec at `path`."""
+    return WrittenTemplate(f"{path}.headGroupSpec.template", spec.head_group_spec.template)
 
 
-def _of_autoscaler(spec: RayClusterSpec, path: str) -> list[WrittenTemplate]:
-    """The autoscaler's container with nothing in it but what the user wrote.
+def worker_template(group: WorkerGroupSpec, index: int, path: str) -> WrittenTemplate:
+    """That of one worker group, by its place in the spec at `path`."""
+    return WrittenTemplate(f"{path}.workerGroupSpecs[{index}].template", group.template)
+
+
+def autoscaler_template(spec: RayClusterSpec, path: str) -> list[WrittenTemplate]:
+    """The autoscaler's container with nothing in it but what the user wrote, if anything.
 
     Mounts are left out: whether there are volumes for them is told by the head's whole template only.
     """
@@ -67,3 +82,14 @@ def _of_autoscaler(spec: RayClusterSpec, path: str) -> list[WrittenTemplate]:
     container = {"name": autoscaler.CONTAINER, "image": "ray", **written}
     template = {"metadata": {}, "spec": {"containers": [container]}}
     return [WrittenTemplate(f"{path}.autoscalerOptions", template, within="spec.containers[0]")]
+
+
+def submitter_template(job: RayJob) -> list[WrittenTemplate]:
+    """The submitter's, if the user wrote one."""
+    template = job.spec.submitter_pod_template
+    return [] if template is None else [WrittenTemplate("spec.submitterPodTemplate", template)]
+
+
+def _of_spec(spec: RayClusterSpec, path: str) -> list[WrittenTemplate]:
+    workers = (worker_template(group, index, path) for index, group in enumerate(spec.worker_groups))
+    return [head_template(spec, path), *workers, *autoscaler_template(spec, path)]
