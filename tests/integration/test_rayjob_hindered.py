@@ -370,6 +370,32 @@ async def test_a_job_of_another_cluster_that_the_status_is_made_to_name_is_not_s
     assert dashboards.stops == []
 
 
+async def test_a_status_that_names_no_possible_cluster_is_told_and_can_be_put_right(
+    seen: Observed, operator: Operator, dashboards: RayDashboards
+) -> None:
+    status = await start(seen, submissionMode="HTTPMode")
+    forged = {"status": {"rayClusterName": "../../../x"}}
+    await seen.api.patch(RAYJOBS, seen.namespace, "demo", forged, subresource="status")
+    told = await seen.event("InvalidRayJobStatus", "status.rayClusterName")
+    assert '"../../../x" can\'t be the name of a RayCluster' in told
+    assert f'{{"status":{{"rayClusterName":"{status["rayClusterName"]}"}}}}' in told
+    job = await seen.until(RAYJOBS, "demo", lambda job: job["status"].get("message") == told, "the status says so, too")
+    assert (job["status"]["jobDeploymentStatus"], job["status"]["jobStatus"]) == ("Running", "RUNNING")
+    right = {"status": {"rayClusterName": status["rayClusterName"]}}
+    await seen.api.patch(RAYJOBS, seen.namespace, "demo", right, subresource="status")
+    dashboards.run_of(status["jobId"]).end("SUCCEEDED")
+    assert (await seen.job_state("demo", "Complete"))["message"] == "the job is SUCCEEDED"
+
+
+async def test_a_job_whose_status_names_no_possible_cluster_can_be_deleted(seen: Observed, operator: Operator) -> None:
+    await start(seen)
+    forged = {"status": {"rayClusterName": "../x", "jobDeploymentStatus": "Suspending"}}
+    await seen.api.patch(RAYJOBS, seen.namespace, "demo", forged, subresource="status")
+    await seen.event("InvalidRayJobStatus", "status.rayClusterName")
+    await seen.api.delete(RAYJOBS, seen.namespace, "demo")
+    await seen.gone(RAYJOBS, RAYCLUSTERS)
+
+
 @pytest.mark.parametrize(
     ("method", "what", "reason", "spec"),
     [

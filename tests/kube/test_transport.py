@@ -13,7 +13,7 @@ from aiohttp import web
 
 from muster.kube.client import ApiClient, WatchEvent
 from muster.kube.config import Connection
-from muster.kube.errors import ApiError, Expired, ServerError, TimedOut, Undecodable, Unreachable
+from muster.kube.errors import ApiError, Expired, NotFound, ServerError, TimedOut, Undecodable, Unreachable
 from muster.kube.resource import CONFIGMAPS
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -145,8 +145,26 @@ async def test_names_in_the_path_arrive_as_they_are() -> None:
         return web.json_response({})
 
     async with client_of(echo) as client:
-        await client.get(CONFIGMAPS, "ns", "a/../b?x=%20")
-    assert seen == ["/api/v1/namespaces/ns/configmaps/a%2F..%2Fb%3Fx%3D%2520"]
+        await client.get(CONFIGMAPS, "ns", "a..b?x=+ é")
+    assert seen == ["/api/v1/namespaces/ns/configmaps/a..b%3Fx%3D%2B%20%C3%A9"]
+
+
+async def test_an_object_of_an_impossible_name_is_not_there_and_nobody_is_asked() -> None:
+    seen: list[str] = []
+
+    async def echo(request: web.Request) -> web.StreamResponse:
+        seen.append(request.raw_path)
+        return web.json_response({})
+
+    async with client_of(echo) as client:
+        for name in ("a/../b", "..", "a%2F..%2Fb"):
+            with pytest.raises(NotFound):
+                await client.get(CONFIGMAPS, "ns", name)
+            with pytest.raises(NotFound):
+                await client.patch(CONFIGMAPS, name, "b", {})
+            with pytest.raises(NotFound):
+                await client.delete(CONFIGMAPS, "ns", name)
+    assert seen == []
 
 
 async def test_events_are_put_together_from_any_pieces() -> None:

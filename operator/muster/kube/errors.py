@@ -42,6 +42,13 @@ class NotFound(ApiError):
     """404: the object, or its kind, is not there."""
 
 
+class ImpossibleName(NotFound, ValueError):
+    """No object can have this name, and in a path it would lead to another one: so the server was not asked."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(0, "NotFound", f"{name!a} is not the name of an object")
+
+
 class Conflict(ApiError):
     """409: a precondition (resourceVersion, UID) does not hold any more."""
 

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote
 
+from muster.kube.errors import ImpossibleName
+
 
 @dataclass(frozen=True, slots=True)
 class Resource:
@@ -25,8 +27,8 @@ class Resource:
     def path(self, namespace: str | None = None, name: str | None = None, subresource: str | None = None) -> str:
         """The URL path of one object, of a collection in a namespace, or (without both) of the whole collection.
 
-        Raises ValueError for a name that can't be one segment of a path: an empty name would turn a request for one
-        object into a request for all of them.
+        Raises ImpossibleName for a name that can't be one segment of a path: an empty name would turn a request for one
+        object into a request for all of them, and the API server takes an escaped slash for one that divides.
         """
         parts = ["", "apis", self.group, self.version] if self.group else ["", "api", self.version]
         if namespace is not None and self.namespaced:
@@ -42,9 +44,13 @@ class Resource:
 
 
 def _segment(name: str) -> str:
-    if name in ("", ".", ".."):
-        raise ValueError(f"{name!r} is not the name of an object")
-    return quote(name, safe="")
+    # The server's own rule for names: what it takes apart, or decodes, must not be in one.
+    if name in ("", ".", "..") or "/" in name or "%" in name:
+        raise ImpossibleName(name)
+    try:
+        return quote(name, safe="")
+    except UnicodeEncodeError:
+        raise ImpossibleName(name) from None
 
 
 PODS: Final = Resource("", "v1", "pods", "Pod")

@@ -21,6 +21,7 @@ from muster.controllers.rayjob.finished import clean_up
 from muster.controllers.rayjob.initializing import initialize
 from muster.controllers.rayjob.interactive import await_job_id
 from muster.controllers.rayjob.look import Look
+from muster.controllers.rayjob.named_cluster import names_no_cluster
 from muster.controllers.rayjob.new import begin
 from muster.controllers.rayjob.running import follow
 from muster.controllers.rayjob.stopped import recover, refuse, resume, retry, suspend
@@ -104,6 +105,8 @@ class RayJobReconciler:
         return Requeue(0)
 
     async def _step(self, key: str, look: Look) -> Requeue | None:
+        if await names_no_cluster(look):
+            return None
         look.problems = self._problems.of(key, look.raw, partial(validate_ray_job, look.job)) or []
         if look.state in _REFUSED_IN:
             look.problems = look.problems or await self._refused_templates(look)
