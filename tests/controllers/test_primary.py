@@ -9,7 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muster.api.errors import FieldProblem
-from muster.controllers.primary import invalid_events, invalid_reason, managed_elsewhere, merge_patch
+from muster.api.rayjob import RayJob
+from muster.controllers.primary import (
+    invalid_events,
+    invalid_reason,
+    managed_elsewhere,
+    merge_patch,
+    spec_problems,
+)
 
 JSON = st.recursive(
     st.booleans() | st.integers() | st.text(max_size=3) | st.lists(st.integers(), max_size=2),
@@ -40,6 +47,23 @@ def test_a_merge_patch_turns_the_old_into_the_new(old: dict[str, Any], new: dict
 @given(same=OBJECTS)
 def test_no_change_is_an_empty_patch(same: dict[str, Any]) -> None:
     assert merge_patch(same, same) == {}
+
+
+@pytest.mark.parametrize(
+    ("changes", "fields"),
+    [
+        ({}, []),
+        ({"spec": {"backoffLimit": "two", "suspend": 1}}, ["spec.backoffLimit", "spec.suspend"]),
+        ({"spec": "a job, please"}, ["spec"]),
+        ({"spec": {"backoffLimit": "two"}, "status": {"failed": "one"}}, []),
+        ({"spec": {"backoffLimit": "two"}, "status": "running"}, []),
+    ],
+)
+def test_wrong_types_are_told_in_the_status_where_nothing_else_is_wrong(
+    changes: dict[str, Any], fields: list[str]
+) -> None:
+    raw = {"metadata": {"name": "demo", "namespace": "default", "uid": "u"}, "spec": {}, **changes}
+    assert sorted(problem.path for problem in spec_problems(RayJob, raw)) == fields
 
 
 def test_none_takes_a_field_away_and_is_nothing_where_there_is_none() -> None:

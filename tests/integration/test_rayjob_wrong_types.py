@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import AsyncIterator, Iterator
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -49,10 +49,15 @@ async def accept_anything(api: ApiClient, crd: str) -> None:
 
 
 @pytest.fixture
-async def operator(lax: ControlPlane, seen: Observed) -> AsyncIterator[Operator]:
+async def stand_ins(seen: Observed) -> AsyncIterator[StandIns]:
+    async with StandIns(seen.api, seen.namespace).at_work() as stand_ins:
+        yield stand_ins
+
+
+@pytest.fixture
+async def operator(lax: ControlPlane, seen: Observed, stand_ins: StandIns) -> AsyncIterator[Operator]:
     async with (
         RayDashboards().serve() as dashboards,
-        StandIns(seen.api, seen.namespace).at_work(),
         Operator(load_connection(account_of_muster(lax)), seen.namespace, dashboards) as operator,
     ):
         yield operator
@@ -62,6 +67,9 @@ def with_replicas(manifest: Object, replicas: Any) -> Object:
     spec = manifest["spec"].get("rayClusterSpec") or manifest["spec"]
     spec["workerGroupSpecs"] = [worker_group(replicas=replicas)]
     return manifest
+
+
+MISTYPED = {"spec": {"rayClusterSpec": {"workerGroupSpecs": [worker_group(replicas=cast("int", "two"))]}}}
 
 
 @pytest.mark.usefixtures("operator")
@@ -77,10 +85,58 @@ async def test_wrong_types_are_refused_by_field_and_all_others_go_on(seen: Obser
     await seen.job_state("fine-job", "Complete")
     await seen.cluster_state("fine-cluster", "ready")
     assert await seen.names(PODGROUPS) == {"ray-fine-job-pg", "ray-fine-cluster-pg"}
-    for resource, name in ((RAYJOBS, "odd-job"), (RAYCLUSTERS, "odd-cluster"), (RAYCLUSTERS, "no-spec")):
-        odd = await seen.get(resource, name)
+    status = await seen.job_state("odd-job", "ValidationFailed")
+    assert status["reason"] == "ValidationFailed"
+    assert status["message"].startswith("spec.rayClusterSpec.workerGroupSpecs[0].replicas: must be an integer")
+    for name, field in (("odd-cluster", "spec.workerGroupSpecs[0].replicas"), ("no-spec", "spec")):
+        odd = await seen.get(RAYCLUSTERS, name)
         assert odd is not None
-        assert not odd.get("status")
+        (condition,) = odd["status"]["conditions"]
+        assert (condition["type"], condition["reason"]) == ("ReplicaFailure", "InvalidRayClusterSpec")
+        assert condition["message"] == odd["status"]["reason"]
+        assert condition["message"].startswith(f"{field}: must be ")
+
+
+@pytest.mark.usefixtures("operator")
+async def test_what_was_told_of_a_wrong_type_is_not_written_again(seen: Observed) -> None:
+    await seen.api.create(RAYJOBS, seen.namespace, with_replicas(ray_job("odd"), 3_000_000_000))
+    await seen.api.create(RAYCLUSTERS, seen.namespace, with_replicas(ray_cluster("odd"), 3_000_000_000))
+    await seen.job_state("odd", "ValidationFailed")
+    await seen.until(RAYCLUSTERS, "odd", lambda cluster: bool(cluster.get("status")), "it has a status")
+    # The note is a reason to look again, and the job that comes after it is one for which time has passed.
+    noted = {"metadata": {"annotations": {"note": "look"}}}
+    left = {each: await seen.api.patch(each, seen.namespace, "odd", noted) for each in (RAYJOBS, RAYCLUSTERS)}
+    await seen.api.create(RAYJOBS, seen.namespace, ray_job("after"))
+    await seen.job_state("after", "Complete")
+    for resource, before in left.items():
+        assert await seen.get(resource, "odd") == before
+
+
+@pytest.mark.usefixtures("operator")
+async def test_a_running_job_is_not_changed_by_an_edit_of_the_wrong_type(seen: Observed) -> None:
+    await seen.api.create(RAYJOBS, seen.namespace, ray_job("busy", "run"))
+    before = await seen.job_state("busy", "Running")
+    await seen.api.patch(RAYJOBS, seen.namespace, "busy", MISTYPED)
+    await seen.event("InvalidRayJobSpec", "spec.rayClusterSpec.workerGroupSpecs[0].replicas")
+    await seen.api.create(RAYJOBS, seen.namespace, ray_job("after"))
+    await seen.job_state("after", "Complete")
+    assert await seen.job_state("busy", "Running") == before
+    await seen.cluster_state(before["rayClusterName"], "ready")
+
+
+async def test_a_job_that_has_not_run_gives_everything_back_and_begins_anew_when_the_type_is_right(
+    seen: Observed, stand_ins: StandIns, operator: Operator
+) -> None:
+    stand_ins.holds_back = lambda pod: True
+    await seen.api.create(RAYJOBS, seen.namespace, ray_job("early"))
+    first = await seen.job_state("early", "Initializing")
+    await seen.until(RAYCLUSTERS, first["rayClusterName"], lambda _: True, "it is there")
+    await seen.api.patch(RAYJOBS, seen.namespace, "early", MISTYPED)
+    await seen.job_state("early", "ValidationFailed")
+    await seen.gone(RAYCLUSTERS, PODS)
+    stand_ins.holds_back = lambda pod: False
+    await seen.api.patch(RAYJOBS, seen.namespace, "early", {"spec": ray_job("early")["spec"]})
+    assert (await seen.job_state("early", "Complete"))["rayClusterName"] != first["rayClusterName"]
 
 
 @pytest.mark.usefixtures("operator")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from muster.api.errors import FieldProblem, MalformedResource
 from muster.api.raycluster import RayCluster
@@ -13,6 +14,9 @@ from muster.controllers.primaries import Raw
 from muster.kube.events import ObjectReference
 from muster.kube.resource import Resource
 from muster.ray.labels import MANAGED_BY_KUBERAY
+
+_STEP: Final = re.compile(r"[.[]")
+"""What ends the first field of a path."""
 
 M = TypeVar("M", RayCluster, RayJob)
 
@@ -41,6 +45,19 @@ def understand(context: Context, model: type[M], raw: Raw) -> M | None:
         for reason, message in invalid_events(kind, malformed.problems):
             context.recorder.event(reference, "Warning", reason, message, "Validate", change=generation)
         return None
+
+
+def spec_problems(model: type[M], raw: Raw) -> list[FieldProblem]:
+    """What is wrong with the types in the spec of an object that can't be understood.
+
+    Empty where more than the spec can't be read: then nobody knows what state the object is in.
+    """
+    try:
+        model.parse(raw)
+    except MalformedResource as malformed:
+        if all(_STEP.split(problem.path, maxsplit=1)[0] == "spec" for problem in malformed.problems):
+            return malformed.problems
+    return []
 
 
 def say_invalid(context: Context, about: RayCluster | RayJob, problems: Iterable[FieldProblem]) -> None:

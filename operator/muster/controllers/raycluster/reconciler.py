@@ -33,7 +33,13 @@ from muster.controllers.raycluster.pods import ClusterPods, PodsOutcome
 from muster.controllers.raycluster.quota import pods_within_quota
 from muster.controllers.raycluster.quota_turns import QuotaTurns
 from muster.controllers.raycluster.redis_cleanup import hold_finalizer, let_go
-from muster.controllers.raycluster.status import report, report_once_settled, report_refusal, wanting_nothing
+from muster.controllers.raycluster.status import (
+    report,
+    report_malformed,
+    report_once_settled,
+    report_refusal,
+    wanting_nothing,
+)
 from muster.controllers.raycluster.suspend import give_everything_back, suspending_is_recorded
 from muster.controllers.raycluster.upgrade import Upgrade, upgrade
 from muster.controllers.runner import Requeue
@@ -88,7 +94,10 @@ class RayClusterReconciler:
         if managed_elsewhere(raw):
             return None
         judged = self._judged.of(key, raw, partial(self._judge, raw))
-        return None if judged is None else await self._reconcile(key, raw, judged)
+        if judged is None:
+            await report_malformed(self._context, raw)
+            return None
+        return await self._reconcile(key, raw, judged)
 
     def _judge(self, raw: Raw) -> _Judged | None:
         cluster = understand(self._context, RayCluster, raw)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -13,12 +14,15 @@ from muster.controllers.clock import timestamp
 from muster.controllers.context import Context
 from muster.controllers.excerpt import excerpt
 from muster.controllers.primaries import Raw
-from muster.controllers.primary import in_words, invalid_reason, write_status
+from muster.controllers.primary import in_words, invalid_reason, spec_problems, write_status
 from muster.controllers.raycluster.place import not_stuck
 from muster.controllers.raycluster.services import observed_head_service
+from muster.kube.errors import Invalid
 from muster.kube.resource import RAYCLUSTERS
 from muster.ray.cluster_conditions import REPLICA_FAILURE, ReplicaFailure
 from muster.ray.cluster_status import cluster_status
+
+logger = logging.getLogger(__name__)
 
 
 async def report(context: Context, raw: Raw, cluster: RayCluster, failure: ReplicaFailure | None = None) -> bool:
@@ -72,6 +76,18 @@ def wanting_nothing(cluster: RayCluster) -> RayCluster:
     head = cluster.spec.head_group_spec.model_copy(update={"template": {"spec": {"containers": []}}})
     spec = cluster.spec.model_copy(update={"head_group_spec": head, "worker_group_specs": []})
     return cluster.model_copy(update={"spec": spec})
+
+
+async def report_malformed(context: Context, raw: Raw) -> None:
+    """Say in the status which fields of the spec have wrong types, if there is nothing else that can't be read."""
+    problems = spec_problems(RayCluster, raw)
+    if not problems:
+        return
+    try:
+        await report_refusal(context, raw, problems)
+    except Invalid as refusal:  # an API server that judges the whole object at each write of its status
+        meta = raw["metadata"]
+        logger.warning("the status of RayCluster %s/%s can't be written: %s", meta["namespace"], meta["name"], refusal)
 
 
 async def report_refusal(context: Context, raw: Raw, problems: Sequence[FieldProblem]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -29,8 +29,10 @@ class Look:
     Every write carries the resourceVersion of what was read, so that two that look at once can't both decide.
     """
 
-    def __init__(self, context: Context, raw: Raw, job: RayJob) -> None:
+    def __init__(self, context: Context, raw: Raw, job: RayJob, read: Callable[[Raw], RayJob] = RayJob.parse) -> None:
+        """`read` makes a job of what is stored, anew after each write."""
         self.context = context
+        self._read = read
         self.raw = raw
         self.job = job
         self.problems: list[FieldProblem] = []
@@ -38,7 +40,7 @@ class Look:
 
     def problems_with(self, *fields: str) -> list[FieldProblem]:
         """What is wrong with these fields of the spec, or inside them."""
-        return [problem for problem in self.problems if _field(problem.path) in fields]
+        return [problem for problem in self.problems if spec_field(problem.path) in fields]
 
     @property
     def status(self) -> RayJobStatus:
@@ -108,7 +110,7 @@ class Look:
 
     def _take(self, raw: Raw) -> None:
         if raw is not self.raw:
-            self.raw, self.job = raw, RayJob.parse(raw)
+            self.raw, self.job = raw, self._read(raw)
             self.figures()
 
     @property
@@ -171,7 +173,7 @@ class Look:
         return timestamp(self.now)
 
 
-def _field(path: str) -> str:
+def spec_field(path: str) -> str:
     """The field of the spec that a path leads into; "" for none."""
     part, _, rest = path.partition(".")
     return re.split(r"[.[]", rest, maxsplit=1)[0] if part == "spec" else ""

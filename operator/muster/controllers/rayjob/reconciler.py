@@ -21,6 +21,7 @@ from muster.controllers.rayjob.finished import clean_up
 from muster.controllers.rayjob.initializing import initialize
 from muster.controllers.rayjob.interactive import await_job_id
 from muster.controllers.rayjob.look import Look
+from muster.controllers.rayjob.malformed import REFUSED_IN, refuse_malformed
 from muster.controllers.rayjob.named_cluster import names_no_cluster
 from muster.controllers.rayjob.new import begin
 from muster.controllers.rayjob.running import follow
@@ -44,8 +45,6 @@ _STEPS: Mapping[str, Callable[[Look], Awaitable[Requeue | None]]] = {
     State.RETRYING: retry,
     State.VALIDATION_FAILED: recover,
 }
-_REFUSED_IN = (State.NEW, State.INITIALIZING, State.SUSPENDED, State.VALIDATION_FAILED)
-"""States in which a spec that can't work stops the job. Later a bad edit changes nothing that has been begun."""
 _MOST_STEPS = 10
 _NAME_TAKEN_SECONDS = 5.0
 """How often to see whether a name that somebody else has got is free; what is not watched is tried less often."""
@@ -78,7 +77,7 @@ class RayJobReconciler:
         if being_deleted(raw):
             return await let_go(self._context, raw, job)
         if job is None:
-            return None
+            return await refuse_malformed(self._context, raw)
         look = Look(self._context, raw, job)
         look.figures()
         return await self._go_on(key, look)
@@ -108,7 +107,7 @@ class RayJobReconciler:
         if await names_no_cluster(look):
             return None
         look.problems = self._problems.of(key, look.raw, partial(validate_ray_job, look.job)) or []
-        if look.state in _REFUSED_IN:
+        if look.state in REFUSED_IN:
             look.problems = look.problems or await self._refused_templates(look)
             if look.problems:
                 return await refuse(look, look.problems)
