@@ -396,6 +396,35 @@ async def test_a_job_whose_status_names_no_possible_cluster_can_be_deleted(seen:
     await seen.gone(RAYJOBS, RAYCLUSTERS)
 
 
+async def test_a_state_that_nobody_knows_is_told_and_a_suspension_leads_out_of_it(
+    seen: Observed, operator: Operator, dashboards: RayDashboards
+) -> None:
+    first = await start(seen, submissionMode="HTTPMode", shutdownAfterJobFinishes=True)
+    strange = {"status": {"jobDeploymentStatus": "Foo"}}
+    await seen.api.patch(RAYJOBS, seen.namespace, "demo", strange, subresource="status")
+    note = await seen.event("UnknownJobDeploymentStatus", 'status.jobDeploymentStatus: "Foo"')
+    assert "Initializing, " in note
+    assert "set spec.suspend to true" in note
+    assert await seen.names(RAYCLUSTERS) == {first["rayClusterName"]}
+    await seen.api.patch(RAYJOBS, seen.namespace, "demo", {"spec": {"suspend": True}})
+    await seen.job_state("demo", "Suspended")
+    await seen.gone(RAYCLUSTERS, PODS)
+    await seen.api.patch(RAYJOBS, seen.namespace, "demo", {"spec": {"suspend": False}})
+    assert (await runs(seen))["jobId"] != first["jobId"]
+
+
+async def test_a_job_in_a_state_that_nobody_knows_can_be_deleted(
+    seen: Observed, operator: Operator, dashboards: RayDashboards
+) -> None:
+    status = await start(seen, submissionMode="HTTPMode")
+    strange = {"status": {"jobDeploymentStatus": "Foo"}}
+    await seen.api.patch(RAYJOBS, seen.namespace, "demo", strange, subresource="status")
+    await seen.event("UnknownJobDeploymentStatus")
+    await seen.api.delete(RAYJOBS, seen.namespace, "demo")
+    await seen.gone(RAYJOBS, RAYCLUSTERS, PODS)
+    assert dashboards.stops == [status["jobId"]]
+
+
 @pytest.mark.parametrize(
     ("method", "what", "reason", "spec"),
     [

@@ -26,6 +26,7 @@ from muster.controllers.rayjob.named_cluster import names_no_cluster
 from muster.controllers.rayjob.new import begin
 from muster.controllers.rayjob.running import follow
 from muster.controllers.rayjob.stopped import recover, refuse, resume, retry, suspend
+from muster.controllers.rayjob.unknown import stand_still
 from muster.controllers.runner import Requeue
 from muster.controllers.setbacks import Setbacks
 from muster.kube.errors import ApiError, Conflict, Forbidden, Invalid
@@ -112,8 +113,7 @@ class RayJobReconciler:
             if look.problems:
                 return await refuse(look, look.problems)
         _tell(look)
-        step = _STEPS.get(look.state)
-        return await step(look) if step is not None else None
+        return await _STEPS.get(look.state, stand_still)(look)
 
     async def _refused_templates(self, look: Look) -> list[FieldProblem]:
         made = made_of_ray_job(look.job, self._context.options.pods)
