@@ -425,6 +425,22 @@ async def test_a_job_in_a_state_that_nobody_knows_can_be_deleted(
     assert dashboards.stops == [status["jobId"]]
 
 
+async def test_a_job_whose_cluster_is_not_its_own_any_more_fails_and_says_so(
+    seen: Observed, operator: Operator
+) -> None:
+    status = await start(seen, submissionMode="HTTPMode")
+    disown = {"metadata": {"ownerReferences": None}}
+    name = status["rayClusterName"]
+    await seen.api.patch(RAYCLUSTERS, seen.namespace, name, disown)
+    status = await seen.job_state("demo", "Failed")
+    assert status["reason"] == "RayClusterLost"
+    words = (
+        f"RayCluster {name} is not the job's any more: there is no controlling owner in its metadata.ownerReferences"
+    )
+    assert words in status["message"]
+    assert await seen.names(RAYCLUSTERS) == {name}
+
+
 @pytest.mark.parametrize(
     ("method", "what", "reason", "spec"),
     [

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from muster.api.rayjob import JobDeploymentStatus, JobFailedReason, JobStatus
+from muster.controllers.children import controller_of
+from muster.controllers.context import ObservedRayCluster
 from muster.controllers.rayjob.look import Look
 
 RAY_CLUSTER_LOST = "RayClusterLost"
@@ -43,10 +45,25 @@ def _backoff_limit(look: Look) -> int:
     return 0 if look.problems_with("backoffLimit") else look.job.spec.backoff_limit or 0
 
 
-async def fail_without_cluster(look: Look) -> None:
-    """The cluster went away under the attempt."""
-    message = f"RayCluster {look.status.ray_cluster_name} was deleted while the job was on it"
+async def fail_without_cluster(look: Look, found: ObservedRayCluster | None) -> None:
+    """The cluster went away under the attempt; `found` is what has its name now."""
+    name = look.status.ray_cluster_name
+    message = f"RayCluster {name} was deleted while the job was on it"
+    if found is not None and found.metadata.deletion_timestamp is None:
+        message = (
+            f"RayCluster {name} is not the job's any more: {_owner(found)} in its metadata.ownerReferences. It is left "
+            "as it is, with what runs on it; delete it if nobody needs it"
+        )
     await fail(look, RAY_CLUSTER_LOST, message, job_status=JobStatus.FAILED.value)
+
+
+def _owner(cluster: ObservedRayCluster) -> str:
+    owner = controller_of(cluster.metadata)
+    return (
+        "there is no controlling owner"
+        if owner is None
+        else f"{owner.kind} {owner.name} with UID {owner.uid} is the controlling owner"
+    )
 
 
 async def complete(look: Look, **changes: Any) -> None:

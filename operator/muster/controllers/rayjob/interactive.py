@@ -34,7 +34,7 @@ async def await_job_id(look: Look) -> Requeue | None:
         return None
     cluster = await job_cluster.find(look)
     if cluster is None or not job_cluster.stays(look, cluster):
-        await fail_without_cluster(look)
+        await fail_without_cluster(look, cluster)
         return None
     if job_id := _job_id(look):
         await hold_finalizer(look)

@@ -58,7 +58,7 @@ async def follow(look: Look) -> Requeue | None:
         return None
     cluster = await job_cluster.find(look)
     if cluster is None or not job_cluster.stays(look, cluster):
-        await fail_without_cluster(look)
+        await fail_without_cluster(look, cluster)
         return None
     await _follow_other_job(look)
     await _look_after(look, cluster)
