@@ -31,7 +31,19 @@ class _Secrets:
     [
         pytest.param(None, "Secret demo, with the token of the dashboard, does not exist; make it again", id="gone"),
         pytest.param(
-            Secret(metadata=ObjectMeta(name="demo")), "Secret demo has lost the token of the dashboard", id="emptied"
+            Secret(metadata=ObjectMeta(name="demo")),
+            "Secret demo has lost the token of the dashboard: its key auth_token is not there; edit it",
+            id="emptied",
+        ),
+        pytest.param(
+            Secret(metadata=ObjectMeta(name="demo"), data={"auth_token": "/wAKgIE="}),
+            "Secret demo has lost the token of the dashboard: its key auth_token is not UTF-8; edit it",
+            id="not UTF-8",
+        ),
+        pytest.param(
+            Secret(metadata=ObjectMeta(name="demo"), data={"auth_token": "YQpi"}),
+            "Secret demo has lost the token of the dashboard: its key auth_token has several lines; edit it",
+            id="two lines",
         ),
     ],
 )

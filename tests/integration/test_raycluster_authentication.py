@@ -91,6 +91,8 @@ async def test_a_cluster_waits_for_the_secret_that_its_user_names(seen: Observed
     await told(seen, 'spec.authOptions.secretName: Secret "mine" does not exist')
     await secret(seen, "mine", "hush", key="token")
     await told(seen, 'spec.authOptions.secretName: Secret "mine" has no token under the key auth_token')
+    await seen.api.patch(SECRETS, seen.namespace, "mine", {"data": {"auth_token": "/wAKgIE="}})
+    await told(seen, 'Secret "mine" has no token under the key auth_token, which is not UTF-8; put one there')
     assert await seen.pods() == []
     await seen.api.patch(SECRETS, seen.namespace, "mine", {"stringData": {"auth_token": "hush"}})
     await seen.cluster_state("demo", "ready")

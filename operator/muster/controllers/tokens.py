@@ -59,7 +59,8 @@ class Tokens:
             raise DashboardUnreachable(text) from None
         except ApiError as error:
             raise DashboardUnreachable(f"the token of the dashboard can't be read: {error.message}") from None
-        token = secret.text(SECRET_KEY)
-        if token is None:
-            raise DashboardUnreachable(f"Secret {name} has lost the token of the dashboard; edit it, {_WITH}")
-        return token
+        fault = secret.fault(SECRET_KEY)
+        if fault is not None:
+            why = f"its key {SECRET_KEY} {fault.value}"
+            raise DashboardUnreachable(f"Secret {name} has lost the token of the dashboard: {why}; edit it, {_WITH}")
+        return str(secret.text(SECRET_KEY))

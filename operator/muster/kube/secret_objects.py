@@ -4,10 +4,22 @@ from __future__ import annotations
 
 import base64
 import binascii
+from enum import Enum
 
 import msgspec
 
 from muster.kube.object_base import ApiObject
+
+
+class TextFault(Enum):
+    """Why a value is no text of use, in words that hold nothing of it."""
+
+    MISSING = "is not there"
+    EMPTY = "is empty"
+    NOT_BASE64 = "is not base64"
+    NOT_UTF8 = "is not UTF-8"
+    SEVERAL_LINES = "has several lines"
+    CHARACTERS = "has characters that are not printable ASCII"
 
 
 class Secret(ApiObject, frozen=True):
@@ -23,8 +35,25 @@ class Secret(ApiObject, frozen=True):
 
         One of several lines is none: an HTTP library refuses it as a header, and tells everybody what it was.
         """
+        found = self._read(key)
+        return found if isinstance(found, str) else None
+
+    def fault(self, key: str) -> TextFault | None:
+        """Why there is no text under the key; None where there is one."""
+        found = self._read(key)
+        return found if isinstance(found, TextFault) else None
+
+    def _read(self, key: str) -> str | TextFault:
+        if key not in self.data:
+            return TextFault.MISSING
         try:
-            text = base64.b64decode(self.data.get(key) or "", validate=True).decode("ascii").strip()
-        except (binascii.Error, UnicodeDecodeError, ValueError):
-            return None
-        return text if text and text.isprintable() else None
+            text = base64.b64decode(self.data[key], validate=True).decode().strip()
+        except UnicodeDecodeError:
+            return TextFault.NOT_UTF8
+        except (binascii.Error, ValueError):
+            return TextFault.NOT_BASE64
+        if not text:
+            return TextFault.EMPTY
+        if len(text.splitlines()) > 1:
+            return TextFault.SEVERAL_LINES
+        return text if text.isascii() and text.isprintable() else TextFault.CHARACTERS

@@ -43,8 +43,9 @@ async def ensure_token(context: Context, cluster: RayCluster, pods: Iterable[Pod
         return None
     if not controlled_by(found.metadata, cluster.metadata.uid):
         raise NotOurs(SECRETS, found.metadata, cluster)
-    if found.text(SECRET_KEY) is None:
-        return f"Secret {name} has lost its key {SECRET_KEY}: delete the Secret, and another one is made"
+    if (fault := found.fault(SECRET_KEY)) is not None:
+        lost = f"Secret {name} has lost its token: its key {SECRET_KEY} {fault.value}"
+        return f"{lost}; delete the Secret, and another one is made"
     return None
 
 
@@ -58,8 +59,9 @@ async def _read(context: Context, namespace: str, name: str) -> Secret | None:
 def _complaint_about(found: Secret | None, name: str) -> str | None:
     if found is None:
         return f'spec.authOptions.secretName: Secret "{name}" does not exist; create it, with the key {SECRET_KEY}'
-    if found.text(SECRET_KEY) is None:
-        return f'spec.authOptions.secretName: Secret "{name}" has no token under the key {SECRET_KEY}; add it'
+    if (fault := found.fault(SECRET_KEY)) is not None:
+        missing = f'Secret "{name}" has no token under the key {SECRET_KEY}, which {fault.value}'
+        return f"spec.authOptions.secretName: {missing}; put one there, a line of printable ASCII"
     return None
 
 
