@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,9 @@ import pytest
 from muster.api.raycluster import RayCluster
 from muster.api.rayjob import RayJob
 from muster.operator_configuration import OperatorConfigurationError, read_operator_configuration
-from muster.ray.validation import head_pod_problems, validate_ray_cluster, validate_ray_job
+from muster.quantities import is_costly
+from muster.ray.validation import costly_amounts, head_pod_problems, validate_ray_cluster, validate_ray_job
+from tests.cluster.control_plane import ControlPlane
 from tests.ray.cluster_case import VALID, Json, with_fields
 
 HUGE = "1e99999999999"
@@ -187,3 +190,49 @@ def test_what_the_operator_s_configuration_adds_to_every_pod_is_looked_at_too(
     with pytest.raises(OperatorConfigurationError) as refusal:
         read_operator_configuration(path)
     assert f"{place}: {TOO_MUCH}" in str(refusal.value)
+
+
+@pytest.mark.control_plane
+def test_every_quantity_that_the_api_server_knows_in_a_pod_template_is_looked_at(control_plane: ControlPlane) -> None:
+    schemas = control_plane.api.get("/openapi/v3/api/v1")["components"]["schemas"]
+    places = set(quantities_in(schemas, "io.k8s.api.core.v1.PodTemplateSpec"))
+    assert "spec.containers[].resources.requests{}" in places
+    assert [place for place in sorted(places) if not list(costly_amounts.in_template(template_with(place), ""))] == []
+
+
+@pytest.mark.control_plane
+@pytest.mark.parametrize("amount", ["1e400", "1e-400", "9" * 300, f"{'9' * 296}e400"])
+def test_what_is_not_costly_the_api_server_reads_at_once(control_plane: ControlPlane, amount: str) -> None:
+    assert not is_costly(amount)
+    spec = {"containers": [container(resources={"requests": {"cpu": amount}})]}
+    body = {"apiVersion": "v1", "kind": "PodTemplate", "metadata": {"name": "t"}, "template": {"spec": spec}}
+    taken = control_plane.api.create("/api/v1/namespaces/default/podtemplates?dryRun=All", body)
+    assert taken["template"]["spec"]["containers"][0]["resources"]["requests"]["cpu"]
+
+
+def template_with(place: str) -> Json:
+    """A template with a costly amount at this place (`spec.volumes[].emptyDir.sizeLimit`) and nothing else."""
+    value: Any = HUGE
+    for step in reversed(place.replace("[]", ".[]").replace("{}", ".{}").split(".")):
+        value = [value] if step == "[]" else {"cpu": value} if step == "{}" else {step: value}
+    template: Json = value
+    return template
+
+
+def quantities_in(schemas: Json, name: str, path: str = "") -> Iterator[str]:
+    for field, schema in schemas[name].get("properties", {}).items():
+        at = f"{path}.{field}" if path else field
+        yield from quantities_at(schemas, schema, at)
+
+
+def quantities_at(schemas: Json, schema: Json, path: str) -> Iterator[str]:
+    if schema.get("type") == "array":
+        yield from quantities_at(schemas, schema["items"], f"{path}[]")
+    elif "additionalProperties" in schema:
+        yield from quantities_at(schemas, schema["additionalProperties"], f"{path}{{}}")
+    for reference in [schema, *schema.get("allOf", ())]:
+        name = reference.get("$ref", "").rpartition("/")[2]
+        if name.endswith(".resource.Quantity"):
+            yield path
+        elif name:
+            yield from quantities_in(schemas, name, path)
