@@ -19,7 +19,6 @@ import httpx
 from muster.kube.config import Connection, ConnectionConfigError
 from muster.kube.resource import PODS
 from muster.ray.jobs_api import DashboardUnreachable, RayJobsClient
-from muster.ray.kept_connections import KeptConnections
 from muster.ray.names import service_fqdn
 from muster.ray.ray_node import DASHBOARD_PORT
 
@@ -57,7 +56,6 @@ class PodDashboards:
     def __init__(self, cluster_domain: str = "cluster.local", timeout: float = 5.0) -> None:
         self._cluster_domain = cluster_domain
         self._timeout = timeout
-        self._connections = KeptConnections()
 
     def address(self, dashboard: Dashboard) -> str:
         """`<service>.<namespace>.svc.<domain>:<port>`."""
@@ -70,7 +68,7 @@ class PodDashboards:
         host = f"[{dashboard.head_ip}]" if ":" in dashboard.head_ip else dashboard.head_ip
         headers = {"Host": self.address(dashboard)}
         url = f"http://{host}:{dashboard.port}"
-        return RayJobsClient(url, dashboard.token, timeout=self._timeout, headers=headers, transport=self._connections)
+        return RayJobsClient(url, dashboard.token, timeout=self._timeout, headers=headers)
 
 
 class ProxiedDashboards:

@@ -10,6 +10,7 @@ No custom resource models are imported: the submitter's small pod runs this too.
 from __future__ import annotations
 
 import asyncio
+import functools
 import json
 import ssl
 from collections.abc import Callable, Iterator, Mapping
@@ -24,7 +25,6 @@ from httpx_ws import AsyncWebSocketSession, HTTPXWSException, WebSocketDisconnec
 from wsproto.utilities import ProtocolError
 
 from muster.ray.job_info import JobInfo, Submission, UnexpectedDocument
-from muster.ray.kept_connections import without_tls
 
 _DUPLICATE_ID: Final = "use a different submission_id"
 _NORMAL_CLOSURE: Final = 1000
@@ -81,7 +81,6 @@ class RayJobsClient:
     `base_url` may have a path, such as the API server's service proxy. `timeout` is in seconds, for each step
     of a call (connecting, writing, the next piece of the answer); `verify` is the TLS context of an https dashboard
     (without one, only plain http works, and no CA certificates are loaded). `auth` is for whoever is on the way.
-    `transport` is how requests are sent, in place of connections of the client's own and of `verify`.
     With `behind_api_server` an answer may be the API server's own, which says nothing about Ray: no job is unknown
     because its head is gone.
     Raises ValueError for a `base_url` that is none.
@@ -97,7 +96,6 @@ class RayJobsClient:
         verify: ssl.SSLContext | None = None,
         auth: httpx.Auth | None = None,
         behind_api_server: bool = False,
-        transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         self._behind_api_server = behind_api_server
         own = {"x-ray-authorization": f"Bearer {token}"} if token else {}
@@ -107,8 +105,7 @@ class RayJobsClient:
             # As bytes: a value that can't be sent is for the calls to tell, which know not to quote it.
             headers={name.encode(): _bytes(value) for name, value in {**(headers or {}), **own}.items()},
             timeout=timeout,
-            verify=verify or without_tls(),
-            transport=transport,
+            verify=verify or _without_tls(),
             trust_env=False,
             auth=auth,
         )
@@ -250,6 +247,14 @@ class _Answer:
 
     status: int
     text: str
+
+
+@functools.cache
+def _without_tls() -> ssl.SSLContext:
+    """A context for clients that talk plain HTTP only: it trusts nobody. One for all, since there is a client for each
+    question, and to make a context takes longer than to make a client.
+    """
+    return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
 def _url(text: str) -> httpx.URL:
