@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from muster.engine.podgroup_patch import pod_group_patch
+from muster.engine.podgroup_patch import LARGEST, crowded_out, pod_group_patch, wanted_annotations
 from muster.kube.objects import OwnerReference, PodGroup
 from muster.scheduler.outcome import PodGroupStatus
 from muster.scheduler.reasons import Code, Reason
@@ -190,3 +190,69 @@ def test_who_set_which_field_is_forgotten_of_pod_groups_that_we_made(api_version
     assert patch(group, wanted(Phase.INQUEUE)) is None, "no write for that alone"
     written = patch(group, wanted(Phase.RUNNING)) or {}
     assert written["metadata"].get("managedFields") == ([{}] if cleared else None)
+
+
+def crowded(room: int, **annotations: str) -> PodGroup:
+    """A PodGroup whose user's annotation, with ours, leaves so many bytes."""
+    ours = sum(len(f"muster.dev/{key}") + len(value) for key, value in annotations.items())
+    group = shown({"phase": "Pending"}, **annotations)
+    group.metadata.annotations["note"] = "x" * (LARGEST - len("note") - ours - room)
+    return group
+
+
+WAITS = wanted(
+    Phase.INQUEUE,
+    Condition("Unschedulable", True, "NotEnoughResources", "no room", NOW),
+    reason=Reason(Code.NOT_ENOUGH_NODES),
+)
+NOTED = wanted_annotations(WAITS)["muster.dev/reason"] or ""
+LENGTH = len("muster.dev/reason") + len(NOTED)
+
+
+def test_a_reason_that_just_finds_room_is_written() -> None:
+    found = patch(crowded(LENGTH), WAITS)
+    assert found is not None
+    assert found["metadata"]["annotations"] == {"muster.dev/reason": NOTED}
+    assert crowded_out(crowded(LENGTH), WAITS) == []
+
+
+def test_the_status_is_written_without_a_reason_that_finds_no_room() -> None:
+    group = crowded(LENGTH - 1)
+    found = patch(group, WAITS)
+    assert found is not None
+    assert "annotations" not in found["metadata"]
+    assert found["status"]["phase"] == "Inqueue"
+    assert [each["type"] for each in found["status"]["conditions"]] == ["Unschedulable"]
+    assert crowded_out(group, WAITS) == ["muster.dev/reason"]
+
+
+def test_an_old_reason_goes_when_the_new_one_finds_no_room() -> None:
+    found = patch(crowded(LENGTH - 21, reason="old"), WAITS)
+    assert found is not None
+    assert found["metadata"]["annotations"] == {"muster.dev/reason": None}
+
+
+def test_an_old_reason_makes_room_for_the_new_one() -> None:
+    group = crowded(0, reason=NOTED.replace("NotEnough", "NotEnouqh"))
+    found = patch(group, WAITS)
+    assert found is not None
+    assert found["metadata"]["annotations"] == {"muster.dev/reason": NOTED}
+
+
+def test_what_is_acted_upon_has_room_before_the_reason() -> None:
+    status = wanted(reason=Reason(Code.NOT_ENOUGH_NODES), companions={"s": "n"}, minimum_met=3)
+    group = crowded(100)
+    found = patch(group, status)
+    assert found is not None
+    assert found["metadata"]["annotations"] == {
+        "muster.dev/companion-nodes": '{"s":"n"}',
+        "muster.dev/minimum-met": "3",
+    }
+
+
+def test_a_status_that_stands_but_for_what_finds_no_room_is_not_written_again() -> None:
+    group = crowded(LENGTH - 1)
+    first = patch(group, WAITS)
+    assert first is not None
+    status = msgspec.convert({**msgspec.to_builtins(group.status), **first["status"]}, type=type(group.status))
+    assert patch(msgspec.structs.replace(group, status=status), WAITS) is None

@@ -12,6 +12,7 @@ from typing import Any, TypeVar, cast
 import msgspec
 import pytest
 
+from muster.engine.podgroup_patch import LARGEST
 from muster.engine.podgroup_status import PodGroupWriter
 from muster.engine.refreshing import EACH, PACE
 from muster.engine.settling import LONGEST_SETTLING, SETTLING
@@ -310,3 +311,40 @@ async def test_numbers_that_were_passed_over_are_written_with_what_comes_next() 
         desk.say(quota(8000))
         await desk.pass_time(LONGEST_SETTLING)
         assert "used cpu 8 " in (desk.group.status.conditions[0].message or "")
+
+
+def waiting_for(nodes: int, code: Code = Code.NOT_ENOUGH_NODES) -> PodGroupStatus:
+    reason = Reason(code, have=0, need=3, nodes=(("Insufficient cpu", nodes),), detail="d")
+    condition = Condition("Unschedulable", True, "NotEnoughResources", describe(reason))
+    return PodGroupStatus(Phase.INQUEUE, (condition,), 0, 0, 0, reason=reason)
+
+
+async def test_annotations_that_leave_no_room_hold_up_no_status_and_are_told_once_with_each_reason() -> None:
+    async with at_work(Desk()) as desk:
+        desk.group.metadata.annotations["big"] = "x" * (LARGEST - 10)
+        for status in (waiting_for(3), waiting_for(2), waiting_for(1, Code.WAITING_FOR_TURN)):
+            desk.say(status)
+            await desk.pass_time(5)
+            shown = desk.group.status
+            assert shown.phase == "Inqueue"
+            assert [each.message for each in shown.conditions] == [status.conditions[0].message]
+        assert desk.group.metadata.annotations.keys() == {"big"}
+        crowded = (
+            "AnnotationsTooLarge: metadata.annotations: 262137 of 262144 bytes are taken, which leaves no room for "
+        )
+        assert {each for each in desk.told if each.startswith("A")} == {f"{crowded}muster.dev/reason: shorten them"}
+        assert [each for each in desk.told if each.startswith("Unschedulable")] == [
+            f"Unschedulable: {describe(waiting_for(3).reason)}",  # type: ignore[arg-type]
+            "Unschedulable: its turn has not come yet (d)",
+        ]
+
+
+async def test_a_gang_is_not_held_back_for_a_note_that_finds_no_room() -> None:
+    async with at_work(Desk()) as desk:
+        desk.group.metadata.annotations["big"] = "x" * (LARGEST - 10)
+        desk.say(PodGroupStatus(Phase.INQUEUE, (), 0, 0, 0, companions={"submitter": "n"}))
+        assert not desk.writer.holds_back(KEY)
+        await desk.pass_time(5)
+        assert desk.phases == ["Inqueue"]
+        (told,) = set(desk.told)
+        assert told.endswith("leaves no room for muster.dev/companion-nodes: shorten them")

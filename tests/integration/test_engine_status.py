@@ -11,10 +11,11 @@ import pytest
 from muster.engine.clock import SystemClock
 from muster.engine.evictor import Evictor
 from muster.engine.pod_status import PodConditionWriter
+from muster.engine.podgroup_patch import LARGEST
 from muster.engine.podgroup_status import PodGroupWriter
 from muster.engine.queue_status import QueueWriter
 from muster.kube.client import ApiClient
-from muster.kube.errors import NotFound
+from muster.kube.errors import Invalid, NotFound
 from muster.kube.events import EventRecorder
 from muster.kube.informer import Informer
 from muster.kube.objects import Pod, PodGroup, Queue
@@ -99,6 +100,27 @@ async def test_a_pod_group_says_its_phase_its_condition_and_its_reason(desk: Des
     assert condition.transition_id
     assert condition.last_transition_time
     assert '"code":"NotEnoughNodes"' in found.metadata.annotations["muster.dev/reason"]
+
+
+async def test_a_pod_group_whose_annotations_leave_no_room_says_its_phase_and_condition(
+    desk: Desk, gangs: Gangs
+) -> None:
+    await gangs.pod_group("pg", 3, annotations={"example.com/big": "x" * (LARGEST - 20)})
+    found = await desk.say("pg", WAITS)
+    assert (found.status.phase, [each.type for each in found.status.conditions]) == ("Inqueue", ["Unschedulable"])
+    found = await desk.say("pg", RUNS)
+    assert (found.status.phase, found.status.running) == ("Running", 3)
+    await desk.recorder.flush(10)
+    assert sorted(reason for reason, _ in await gangs.events("PodGroup", "pg")) == [
+        "AnnotationsTooLarge",
+        "Unschedulable",
+    ]
+
+
+async def test_annotations_may_have_as_many_bytes_as_muster_reckons_with(gangs: Gangs) -> None:
+    await gangs.pod_group("full", 3, annotations={"a": "ä" * ((LARGEST - 2) // 2) + "b"})
+    with pytest.raises(Invalid):
+        await gangs.pod_group("over", 3, annotations={"a": "ä" * ((LARGEST - 2) // 2) + "bc"})
 
 
 async def test_saying_the_same_again_writes_nothing(desk: Desk, gangs: Gangs, proxy: FaultProxy) -> None:

@@ -80,6 +80,18 @@ async def test_the_gang_stands_before_the_cluster_and_keeps_a_place_for_the_subm
     assert {"demo-head-svc", f"{cluster['metadata']['name']}-head-svc"} <= await seen.names(SERVICES)
 
 
+async def test_a_job_with_all_annotations_that_an_object_may_have_runs(seen: Observed) -> None:
+    job = ray_job("demo", "run")
+    job["metadata"]["annotations"] = {"big": "x" * (256 * 1024 - 12), "note": "kept"}
+    await create(seen, job)
+    await seen.job_state("demo", "Running")
+    group = await seen.get(PODGROUPS, "ray-demo-pg")
+    assert group is not None
+    assert set(group["metadata"]["annotations"]) == {"note", "muster.dev/companions"}
+    (cluster,) = await seen.all(RAYCLUSTERS)
+    assert cluster["metadata"]["annotations"]["note"] == "kept"
+
+
 @MODES
 async def test_a_failing_program_fails_the_job_with_rays_words(seen: Observed, mode: str) -> None:
     await create(seen, ray_job("demo", "fail", submissionMode=mode))

@@ -1,7 +1,8 @@
 """The difference between what a PodGroup says and what it should say, as a merge patch.
 
 Only our fields are in it, and only those that differ; the UID is its precondition (409 when the PodGroup was made
-anew). Conditions that are not ours stay.
+anew). Conditions that are not ours stay. Annotations for which those of others leave no room are left out: the whole
+patch would be refused for them, and the status with it.
 """
 
 from __future__ import annotations
@@ -26,6 +27,10 @@ SCHEDULED: Final = "Scheduled"
 _NOT_OTHERS: Final = ("code", "queue", "resource", "role", "requested", "need", "since")
 """The fields of a reason that only the gang itself changes."""
 _OURS: Final = frozenset({UNSCHEDULABLE, SCHEDULED})
+LARGEST: Final = 256 * 1024
+"""Bytes that keys and values of all annotations of an object may have together: the API server's rule."""
+_NOTES: Final = (wire_keys.COMPANION_NODES, wire_keys.BROKEN_SINCE, wire_keys.MINIMUM_MET, REASON)
+"""Our annotations, those first that are to find room first: the conditions say in words what the last one does."""
 
 
 def new_transition_id() -> str:
@@ -37,7 +42,7 @@ def pod_group_patch(
     shown: PodGroup, status: PodGroupStatus, now: float, transition_id: Callable[[], str] = new_transition_id
 ) -> dict[str, Any] | None:
     """The merge patch that makes `shown` say `status`; None when it does already. `now` in Unix seconds."""
-    annotations = _changed_annotations(shown, status)
+    annotations = changed_annotations(shown, status)
     fields = _changed_fields(shown, status, now, transition_id)
     if not annotations and not fields:
         return None
@@ -63,7 +68,7 @@ def differs_in_numbers_only(shown: PodGroup, status: PodGroupStatus) -> bool:
     fields = _changed_fields(shown, status, 0.0, str)
     turns = {each.type: each.status for each in shown.status.conditions}
     told = {each["type"]: each["status"] for each in fields.get("conditions", ())} or turns
-    return told == turns and fields.keys() <= {"conditions"} and _changed_annotations(shown, status).keys() == {REASON}
+    return told == turns and fields.keys() <= {"conditions"} and changed_annotations(shown, status).keys() == {REASON}
 
 
 def reason_shown(shown: PodGroup) -> dict[str, Any] | None:
@@ -89,9 +94,38 @@ def wanted_annotations(status: PodGroupStatus) -> dict[str, str | None]:
     }
 
 
-def _changed_annotations(shown: PodGroup, status: PodGroupStatus) -> dict[str, str | None]:
+def crowded_out(shown: PodGroup, status: PodGroupStatus) -> list[str]:
+    """Those of our annotations that the PodGroup should have and that others' leave no room for."""
+    wanted = wanted_annotations(status)
+    return [key for key, value in _fitting(shown, wanted).items() if value != wanted[key]]
+
+
+def bytes_of_others(shown: PodGroup) -> int:
+    """How many of the bytes that an object's annotations may have are taken by those that are not ours."""
+    return sum(_size(key, value) for key, value in shown.metadata.annotations.items() if key not in _NOTES)
+
+
+def changed_annotations(shown: PodGroup, status: PodGroupStatus) -> dict[str, str | None]:
+    """Our annotations that have to be written, with None for one that has to go."""
     there = shown.metadata.annotations
-    return {key: value for key, value in wanted_annotations(status).items() if there.get(key) != value}
+    wanted = _fitting(shown, wanted_annotations(status))
+    return {key: value for key, value in wanted.items() if there.get(key) != value}
+
+
+def _fitting(shown: PodGroup, wanted: Mapping[str, str | None]) -> dict[str, str | None]:
+    """What is wanted, with None for what finds no room: an old word is no longer true then either."""
+    fitting: dict[str, str | None] = {}
+    taken = bytes_of_others(shown)
+    for key in _NOTES:
+        value = wanted[key]
+        size = 0 if value is None else _size(key, value)
+        fitting[key] = value if taken + size <= LARGEST else None
+        taken += size if fitting[key] is not None else 0
+    return fitting
+
+
+def _size(key: str, value: str) -> int:
+    return len(key.encode()) + len(value.encode())
 
 
 def _changed_fields(

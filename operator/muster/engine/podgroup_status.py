@@ -6,12 +6,15 @@ waits for is written at once: the nodes held for companions, without which nothi
 whose pods others may make only then. So is what a restart could not find out: that a gang is broken, and which minimum
 it has met where that is not the one it asks for now.
 
+Where the annotations of others leave no room for ours the status says what it can, and an event what is missing.
+
 The numbers in a reason change for every gang that waits with every other that comes or goes. They are written with what
 else there is to write, and by themselves so rarely that it costs the same however many gangs wait.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -19,11 +22,14 @@ from muster.engine import wire_keys
 from muster.engine.clock import Clock
 from muster.engine.notes import stated_count
 from muster.engine.podgroup_patch import (
+    LARGEST,
     UNSCHEDULABLE,
+    bytes_of_others,
+    changed_annotations,
+    crowded_out,
     differs_in_numbers_only,
     pod_group_patch,
     reason_shown,
-    wanted_annotations,
 )
 from muster.engine.references import reference
 from muster.engine.refreshing import Refreshing
@@ -38,6 +44,9 @@ from muster.kube.resource import PODGROUPS
 from muster.scheduler.outcome import PodGroupStatus
 from muster.scheduler.reasons import ReasonClass, describe
 from muster.scheduler.specs import Phase
+
+CROWDED_OUT: Final = "AnnotationsTooLarge"
+"""Event on a PodGroup whose annotations leave no room for Muster's."""
 
 
 class PodGroupWriter:
@@ -77,12 +86,14 @@ class PodGroupWriter:
         return False
 
     def holds_back(self, key: str) -> bool:
-        """Tell whether the nodes of the gang's companions are decided but not on the server yet."""
+        """Tell whether the nodes of the gang's companions are decided but not on the server yet.
+
+        A note that finds no room there holds nothing back: without it only a restart may give these places away.
+        """
         shown, wanted = self._shown(key), self._wanted.get(key)
         if shown is None or wanted is None or not wanted[1].companions:
             return False
-        note = wanted_annotations(wanted[1])[wire_keys.COMPANION_NODES]
-        return shown.metadata.annotations.get(wire_keys.COMPANION_NODES) != note
+        return wire_keys.COMPANION_NODES in changed_annotations(shown, wanted[1])
 
     async def written(self, key: str) -> bool:
         """Return once nothing is left to write for the PodGroup; False when it could not be written or is gone."""
@@ -99,6 +110,7 @@ class PodGroupWriter:
         if shown is None or wanted is None or shown.metadata.uid != wanted[0]:
             self._wanted.pop(key, None)
             return
+        self._say_crowded_out(shown, wanted[1])
         patch = pod_group_patch(shown, wanted[1], self._clock.now())
         if patch is not None:
             self._announce(shown, wanted[1])
@@ -118,7 +130,7 @@ class PodGroupWriter:
     def _announce(self, shown: PodGroup, status: PodGroupStatus) -> None:
         """Tell of a new reason, before it is written: a write whose answer is lost is not told of again."""
         # An event is due when the topic changes.
-        if status.reason is None or _topic(shown) == status.reason.topic:
+        if status.reason is None or _topic(shown) == status.reason.topic or _is_told_in_words(shown, status):
             return
         # The same news may be true a second time; the transitions that were shown tell the times apart.
         change = " ".join(each.transition_id or "" for each in shown.status.conditions)
@@ -126,6 +138,16 @@ class PodGroupWriter:
         kind: EventType = "Normal" if status.reason.reason_class is ReasonClass.INCOMPLETE else "Warning"
         about, text = reference(PODGROUPS, shown.metadata), describe(status.reason)
         self._recorder.event(about, kind, UNSCHEDULABLE, text, "Scheduling", change=change)
+
+    def _say_crowded_out(self, shown: PodGroup, status: PodGroupStatus) -> None:
+        missing = crowded_out(shown, status)
+        if not missing:
+            return
+        text = (
+            f"metadata.annotations: {bytes_of_others(shown)} of {LARGEST} bytes are taken, which leaves no room for "
+            f"{', '.join(missing)}: shorten them"
+        )
+        self._recorder.event(reference(PODGROUPS, shown.metadata), "Warning", CROWDED_OUT, text, "Scheduling")
 
 
 def _is_urgent(shown: PodGroup, status: PodGroupStatus) -> bool:
@@ -155,6 +177,20 @@ def _would_be_forgotten(shown: PodGroup, status: PodGroupStatus) -> bool:
     return status.minimum_met is not None and status.minimum_met != taken_for
 
 
+def _is_told_in_words(shown: PodGroup, status: PodGroupStatus) -> bool:
+    """Whether a reason that finds no room as an annotation stands in the condition already, but for its numbers."""
+    if wire_keys.REASON not in crowded_out(shown, status):
+        return False
+    there = (each for each in shown.status.conditions if each.type == UNSCHEDULABLE and each.status == "True")
+    told = {_wording(each.message) for each in there}
+    return any(_wording(each.message) in told for each in status.conditions if each.type == UNSCHEDULABLE)
+
+
+def _wording(message: str | None) -> str:
+    return _NUMBERS.sub("", message or "")
+
+
+_NUMBERS: Final = re.compile(r"[0-9]+")
 _TOPIC_FIELDS: Final = ("code", "queue", "resource", "role")
 
 

@@ -25,6 +25,7 @@ from muster.api.rayjob import RayJob, SubmissionMode
 from muster.quantities import format_quantity
 from muster.ray import labels, names
 from muster.ray.autoscaler import autoscaler_resources
+from muster.ray.copied_annotations import copied_annotations
 from muster.ray.gang_membership import GangMembership
 from muster.ray.gang_update import desired_update, released
 from muster.ray.init_container import WAIT_RESOURCES
@@ -51,6 +52,8 @@ _DEFAULTS = PodOptions()
 WAIT_GCS_READY = {"resources": {"requests": WAIT_RESOURCES}}
 
 _NOT_COPIED = (labels.LAST_APPLIED, labels.COMPANIONS, labels.COMPANION_NODES)
+_SCHEDULERS_ROOM = 64 * 1024
+"""Bytes of annotations that are left for the scheduler, which says there why the gang waits."""
 _POD_FIELDS = (
     "resources",
     "overhead",
@@ -210,11 +213,12 @@ def _pod_group(owner: RayCluster | RayJob, gang: Gang, companions: list[Mapping[
 
 
 def _annotations(owner: RayCluster | RayJob, companions: list[Mapping[str, Any]]) -> dict[str, str]:
-    copied = {key: value for key, value in owner.metadata.annotations.items() if key not in _NOT_COPIED}
-    if not companions:
-        return copied
-    described = [{"role": labels.SUBMITTER_GROUP, "podSpec": _scheduling_part(spec)} for spec in companions]
-    return copied | {labels.COMPANIONS: json.dumps(described, sort_keys=True, separators=(",", ":"))}
+    added: dict[str, str] = {}
+    if companions:
+        described = [{"role": labels.SUBMITTER_GROUP, "podSpec": _scheduling_part(spec)} for spec in companions]
+        added[labels.COMPANIONS] = json.dumps(described, sort_keys=True, separators=(",", ":"))
+    copied = copied_annotations(owner.metadata.annotations, without=_NOT_COPIED, beside=added, room=_SCHEDULERS_ROOM)
+    return copied | added
 
 
 def _scheduling_part(pod_spec: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from muster.api.raycluster import RayCluster
 from muster.ray import labels, names
+from muster.ray.copied_annotations import copied_annotations
 from muster.ray.owner import owner_reference
 from muster.ray.services import dashboard_port, head_service
 from muster.ray.template_hash import content_hash
@@ -19,13 +20,15 @@ Manifest = dict[str, Any]
 
 CLASS: Final = "kubernetes.io/ingress.class"
 _NOT_COPIED: Final = (CLASS, labels.LAST_APPLIED)
+_ROOM: Final = 1024
+"""Bytes of annotations for the one that Muster adds."""
 
 
 def head_ingress(cluster: RayCluster) -> Manifest:
     """The Ingress of a cluster that asks for one. Its annotation `muster.dev/spec-hash` tells what it was made from."""
     service = head_service(cluster)
     spec = _spec(cluster, service["metadata"]["name"], dashboard_port(service["spec"]["ports"]))
-    annotations = {key: value for key, value in cluster.metadata.annotations.items() if key not in _NOT_COPIED}
+    annotations = copied_annotations(cluster.metadata.annotations, without=_NOT_COPIED, room=_ROOM)
     made_from = content_hash({"spec": spec, "annotations": annotations})
     return {
         "apiVersion": "networking.k8s.io/v1",

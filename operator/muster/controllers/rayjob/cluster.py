@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from muster.api.errors import MalformedResource
 from muster.api.raycluster import RayCluster, RayClusterStatus
@@ -19,6 +19,7 @@ from muster.kube.resource import RAYCLUSTERS
 from muster.ray import labels, names
 from muster.ray.authentication import token_env
 from muster.ray.cluster_conditions import HEAD_POD_READY, PROVISIONED
+from muster.ray.copied_annotations import copied_annotations
 from muster.ray.jobs_api import DashboardUnreachable, RayJobsClient
 from muster.ray.owner import owner_reference
 from muster.ray.pod_health import is_head, is_terminating
@@ -30,6 +31,8 @@ from muster.ray.template_hash import content_hash
 from muster.ray.validation import validate_ray_cluster
 
 READY = "ready"
+_ROOM: Final = 1024
+"""Bytes of annotations for those that Muster adds to the job's."""
 
 
 def manifest(look: Look, name: str) -> dict[str, Any]:
@@ -41,7 +44,7 @@ def manifest(look: Look, name: str) -> dict[str, Any]:
         labels.ORIGINATED_FROM_KIND: job.definition.kind,
         labels.SUBMISSION_MODE: job.spec.mode,
     }
-    annotations = {key: value for key, value in meta.annotations.items() if key != labels.LAST_APPLIED}
+    annotations = copied_annotations(meta.annotations, without=(labels.LAST_APPLIED,), room=_ROOM)
     if job.spec.mode == SubmissionMode.SIDECAR:
         annotations[labels.DISABLE_PROVISIONED_HEAD_RESTART] = "true"
         spec = _with_submitter(look, name, spec)
