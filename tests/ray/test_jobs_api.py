@@ -115,7 +115,11 @@ async def test_a_running_job_is_stopped_once(client: RayJobsClient) -> None:
     await reached(client, submission_id, JobStatus.RUNNING)
     assert await client.stop(submission_id) is True
     await reached(client, submission_id, JobStatus.STOPPED)
-    assert await client.stop(submission_id) is False
+    # Ray calls it stopped a moment before what it ran in is gone.
+    deadline = time.monotonic() + DEADLINE
+    while await client.stop(submission_id):
+        assert time.monotonic() < deadline, "it is stopped again and again"
+        await asyncio.sleep(0.2)
 
 
 async def test_the_stream_gives_the_whole_log_from_its_beginning_and_ends(client: RayJobsClient) -> None:

@@ -85,7 +85,7 @@ async def _look_after(look: Look, cluster: ObservedRayCluster) -> None:
     if look.ray_status.terminal:
         await _carry_out(look, cluster, troubles, judge(_sight(look, cluster, None, submitter)))
         return
-    decision = judge(_sight(look, cluster, await _answer(look, cluster, model, submitter), submitter))
+    decision = await _decide(look, cluster, model, submitter)
     if isinstance(decision, Submit):
         look.context.recent_answers.forget(look.key)
         await _hand_over(look, model)
@@ -111,10 +111,11 @@ async def _keep_up(look: Look, cluster: RayCluster, submitter: Submitter) -> Non
     await in_passing(look, "head service", ensure_head_service(look, cluster))
 
 
-async def _answer(
-    look: Look, cluster: ObservedRayCluster, model: RayCluster, submitter: Submitter
-) -> JobInfo | Missing | Silent:
-    """What Ray says of the job, or has said a moment ago: nothing but time can have changed it."""
+async def _decide(look: Look, cluster: ObservedRayCluster, model: RayCluster, submitter: Submitter) -> Decision:
+    """What follows from what Ray says of the job, or has said a moment ago.
+
+    An old answer decides nothing but to go on: the status may be newer, by the hand of somebody who has asked since.
+    """
     circumstances = (
         look.attempt,
         look.status.job_id,
@@ -125,10 +126,12 @@ async def _answer(
     )
     recent = look.context.recent_answers.of(look.key, circumstances)
     if isinstance(recent, JobInfo | Missing | Silent):
-        return recent
+        decision = judge(_sight(look, cluster, recent, submitter))
+        if isinstance(decision, Stay):
+            return decision
     answer = await _ask(look, model)
     look.context.recent_answers.keep(look.key, circumstances, answer)
-    return answer
+    return judge(_sight(look, cluster, answer, submitter))
 
 
 async def _ask(look: Look, cluster: RayCluster) -> JobInfo | Missing | Silent:
