@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager, suppress
+from typing import Any
 
 from bench.controllers.scenario import RayObject, Scenario
 from muster.kube.client import ApiClient
@@ -92,10 +93,17 @@ async def watched(client: ApiClient, scenario: Scenario) -> AsyncIterator[Arriva
         arrivals.note(change.object)
 
     informer.subscribe(hear)
+    async with followed(informer):
+        yield arrivals
+
+
+@asynccontextmanager
+async def followed(informer: Informer[Any]) -> AsyncIterator[None]:
+    """Run the informer for the length of the block, which begins when it knows all objects."""
     task = asyncio.create_task(informer.run())
     try:
         await informer.wait_synced(60)
-        yield arrivals
+        yield
     finally:
         task.cancel()
         with suppress(asyncio.CancelledError):

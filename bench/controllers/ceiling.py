@@ -12,12 +12,12 @@ import resource
 import time
 from collections import defaultdict
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from bench.controllers.arrivals import Arrivals, Failed, watched
+from bench.controllers.arrivals import Arrivals, Failed, followed, watched
 from bench.controllers.at_once import for_each
 from bench.controllers.manifests import PODS_EACH
 from bench.controllers.plane import dead_of_plane, node_name, plane_sessions
@@ -157,14 +157,8 @@ async def _making(client: ApiClient, namespace: str, nodes: int) -> AsyncIterato
     async with asyncio.TaskGroup() as statuses:
         maker = _Maker(client, namespace, nodes, statuses)
         informer.subscribe(maker.hear)
-        task = asyncio.create_task(informer.run())
-        try:
-            await informer.wait_synced(60)
+        async with followed(informer):
             yield maker
-        finally:
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
 
 
 def _used(plane: ControlPlane) -> dict[str, Usage]:

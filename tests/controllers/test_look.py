@@ -97,3 +97,12 @@ async def test_what_comes_after_a_write_has_its_own_time() -> None:
     await job.look(message="one")
     assert await job.look(message="one") is None
     assert await job.look(message="two") == SETTLING
+
+
+async def test_a_message_that_is_too_long_to_be_stored_is_told_once_and_does_not_bring_the_job_back() -> None:
+    job, long = _Job(), "x" * 1_000_000
+    await job.look(message=long)
+    await job.clock.advance(SETTLING)
+    assert await job.look(message=long) is None
+    assert await job.look(message=long) is None
+    assert len(job.stored.patches) == 1

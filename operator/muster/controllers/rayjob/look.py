@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -85,9 +85,7 @@ class Look:
 
         Of a `message` that is too long to be stored an excerpt is.
         """
-        if changes.get("message"):
-            changes["message"] = excerpt(changes["message"])
-        wanted = self.status.model_copy(update=changes).dump()
+        wanted = self.status.model_copy(update=_storable(changes)).dump()
         self._take(await write_status(self.context, RAYJOBS, self.raw, wanted))
 
     async def write_once_settled(self, **changes: Any) -> float | None:
@@ -95,6 +93,7 @@ class Look:
 
         In how many seconds to look again, if it was not written.
         """
+        changes = _storable(changes)
         differing = {field for field, value in changes.items() if getattr(self.status, field) != value}
         if differing and differing <= _ON_THE_WAY:
             rest = self.context.job_settling.rest(self.key, {field: changes[field] for field in differing})
@@ -171,6 +170,12 @@ class Look:
     def stamp(self) -> str:
         """Now, as the status has times."""
         return timestamp(self.now)
+
+
+def _storable(changes: Mapping[str, Any]) -> dict[str, Any]:
+    """These changes with a message that is not too long to be stored: only so can it be compared with what is."""
+    message = changes.get("message")
+    return {**changes, "message": excerpt(message)} if message else dict(changes)
 
 
 def spec_field(path: str) -> str:
