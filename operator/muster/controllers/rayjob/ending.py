@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from muster.api.fieldtypes import INT32_MAX
 from muster.api.rayjob import JobDeploymentStatus, JobFailedReason, JobStatus
 from muster.controllers.children import controller_of
 from muster.controllers.context import ObservedRayCluster
@@ -26,7 +27,7 @@ async def fail(look: Look, reason: str, message: str, *, final: bool = False, **
         job_deployment_status=state.value,
         reason=str(reason),
         message=message,
-        failed=failed,
+        failed=min(failed, INT32_MAX),  # users may write it; what can't be stored ends no job
         end_time=look.stamp(),
     )
     look.count_attempt(state.value, failed - 1, began)
@@ -70,7 +71,7 @@ async def complete(look: Look, **changes: Any) -> None:
     """The attempt has ended well, or was stopped by somebody through Ray: to Complete."""
     succeeded = look.status.succeeded or 0
     if look.ray_status is JobStatus.SUCCEEDED or changes.get("job_status") == JobStatus.SUCCEEDED:
-        succeeded += 1
+        succeeded = min(succeeded + 1, INT32_MAX)
     state = JobDeploymentStatus.COMPLETE.value
     began = look.attempt_started
     reason = changes.pop("reason", None)  # what was told of troubles on the way is over
