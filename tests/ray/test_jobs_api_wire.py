@@ -10,7 +10,7 @@ from contextlib import suppress
 import httpx
 import pytest
 
-from muster.ray.job_info import Submission
+from muster.ray.job_info import JobStatus, Submission
 from muster.ray.jobs_api import DashboardError, DashboardUnreachable, RayApiError, RayJobsClient, SubmissionRefused
 
 Call = Callable[[RayJobsClient], Awaitable[object]]
@@ -141,6 +141,8 @@ async def test_proxies_of_the_environment_are_not_used(
         ("get", 200, "<html>", "not JSON: <html>"),
         ("get", 200, '{"status": "EXPLODED"}', "'EXPLODED' is no state of a Ray job"),
         ("get", 200, "[]", "must be an object"),
+        ("get", 200, '{"status": "SUCCEEDED", "submission_id": "another"}', "200: of a job of another id than s: another"),
+        ("get", 200, '{"status": "SUCCEEDED", "submission_id": 5, "job_id": "02000000"}', "than s: 5, 02000000$"),
         ("get", 500, "Traceback", "500: Traceback"),
         ("get", 302, "", "302"),
         ("logs", 200, "{}", "no logs"),
@@ -226,6 +228,31 @@ async def test_a_submission_is_taken_only_if_ray_says_so_or_has_the_job(
         assert not isinstance(refusal.value, SubmissionRefused)
         server.to["GET"] = HAS_IT
         assert await client.submit(Submission("s", "x")) == "s"
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [
+        {"submission_id": "s"},
+        {"submission_id": "s", "job_id": None},
+        {"submission_id": "s", "job_id": "02000000"},
+        pytest.param({"submission_id": None, "job_id": "s"}, id="a driver that nobody submitted"),
+        pytest.param({"submission_id": "raysubmit_x", "job_id": "s"}, id="asked for by its driver"),
+        pytest.param({}, id="Ray 1"),
+    ],
+)
+async def test_what_any_ray_answers_about_the_job_is_believed(server: Server, ids: dict[str, str | None]) -> None:
+    server.body = json.dumps({"status": "RUNNING", **ids})
+    async with RayJobsClient(server.url) as client:
+        assert (await client.get("s")).status is JobStatus.RUNNING
+
+
+async def test_a_long_id_of_another_job_is_told_in_short_and_as_text(server: Server) -> None:
+    server.body = json.dumps({"status": "RUNNING", "submission_id": "\ud800" + "x" * 100_000})
+    async with RayJobsClient(server.url) as client:
+        with pytest.raises(DashboardError) as refusal:
+            await client.get("s")
+    assert len(str(refusal.value).encode()) < 1000
 
 
 async def test_a_connection_that_closes_without_an_answer_is_unreachable() -> None:

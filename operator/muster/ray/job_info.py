@@ -13,7 +13,7 @@ from typing import Any, Self
 
 from muster.api.job_status import JobStatus
 
-__all__ = ["JobInfo", "JobStatus", "Submission", "UnexpectedDocument"]
+__all__ = ["JobInfo", "JobStatus", "Submission", "UnexpectedDocument", "storable"]
 
 
 class UnexpectedDocument(ValueError):  # noqa: N818 - says what is wrong
@@ -44,7 +44,7 @@ class JobInfo:
         return cls(
             submission_id=str(document.get("submission_id") or ""),
             status=status,
-            message=_storable(str(document.get("message") or "")),
+            message=storable(str(document.get("message") or "")),
             error_type=document.get("error_type"),
             start_time_ms=_milliseconds(document.get("start_time")),
             end_time_ms=_milliseconds(document.get("end_time")),
@@ -63,7 +63,7 @@ def _milliseconds(value: object) -> int | None:
     return int(value) if 0 < value <= _LATEST_MS else None
 
 
-def _storable(text: str) -> str:
+def storable(text: str) -> str:
     """The text without halves of surrogate pairs, which JSON can say, and which no UTF-8 that is sent on can."""
     return text.encode("utf-8", "replace").decode()
 

@@ -24,7 +24,7 @@ import httpx
 from httpx_ws import AsyncWebSocketSession, HTTPXWSException, WebSocketDisconnect, aconnect_ws
 from wsproto.utilities import ProtocolError
 
-from muster.ray.job_info import JobInfo, Submission, UnexpectedDocument
+from muster.ray.job_info import JobInfo, Submission, UnexpectedDocument, storable
 
 _DUPLICATE_ID: Final = "use a different submission_id"
 _NORMAL_CLOSURE: Final = 1000
@@ -170,12 +170,18 @@ class RayJobsClient:
             raise cause from None
 
     async def get(self, submission_id: str) -> JobInfo:
-        """The job of this id. Raises JobNotFound."""
+        """The job of this id, which may also be the number of its driver. Raises JobNotFound."""
         answer = await self._call("GET", _job_path(submission_id))
+        document = _json(answer)
         try:
-            return JobInfo.from_document(_json(answer))
+            info = JobInfo.from_document(document)
         except UnexpectedDocument as error:
             raise DashboardError(answer.status, str(error)) from None
+        told = [one for one in _ids(document) if one]
+        if told and submission_id not in told:  # Ray 1 tells no id
+            others = _beginning(", ".join(storable(str(one)) for one in told))
+            raise DashboardError(answer.status, f"of a job of another id than {submission_id}: {others}")
+        return info
 
     async def stop(self, submission_id: str) -> bool:
         """Ask Ray to stop the job; False when it had ended already. Raises JobNotFound."""
