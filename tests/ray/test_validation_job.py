@@ -65,6 +65,7 @@ BOMB = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "\n".join(
         job(entrypointNumCpus=0.5, entrypointNumGpus=1, entrypointResources='{"custom": 0.5}'),
         job(submitterPodTemplate={"spec": {"restartPolicy": "OnFailure", "containers": [{"name": "s"}]}}),
         job(submitterPodTemplate={"spec": {"nodeSelector": {"a": "b"}}}),
+        job(submitterPodTemplate={"metadata": {"finalizers": ["example.com/mine", "kubernetes", "orphan"]}}),
         job(clusterSelector={}),
         job(clusterSelector={"ray.io/cluster": "x"}, rayClusterSpec=...),
         job(clusterSelector={"ray.io/cluster": "x"}),
@@ -246,6 +247,14 @@ def test_what_users_of_kuberay_write_is_fine(obj: Json) -> None:
         (
             job(submitterPodTemplate={"metadata": {"labels": {"a": "b c"}}}),
             'spec.submitterPodTemplate.metadata.labels[a]: "b c" is no valid label value',
+        ),
+        (
+            job(submitterPodTemplate={"metadata": {"finalizers": ["example.com/mine", "bad"]}}),
+            'spec.submitterPodTemplate.metadata.finalizers[1]: "bad" can\'t be a finalizer of a pod; write example.com/',
+        ),
+        (
+            job(submitterPodTemplate={"metadata": {"finalizers": ["orphan", "foregroundDeletion"]}}),
+            "spec.submitterPodTemplate.metadata.finalizers: can't have both foregroundDeletion and orphan",
         ),
         (
             job(submitterPodTemplate={"spec": {"containers": [{"image": "mine"}]}}),

@@ -39,17 +39,22 @@ def container_quantities(view: ClusterView) -> Problems:
 
 
 def finalizers(view: ClusterView) -> Problems:
-    """The finalizers of a template are its pods', and only there does the API server look at them."""
+    """Those of the pods."""
     for group in view.groups:
-        metadata = group.template.parsed.metadata
-        path = f"{group.template.path}.metadata.finalizers"
-        written = (metadata.finalizers if metadata else None) or []
-        for index, finalizer in enumerate(written):
-            if finalizer not in _STANDARD_FINALIZERS and not ("/" in finalizer and is_qualified_name(finalizer)):
-                text = f'"{finalizer}" can\'t be a finalizer of a pod; write example.com/name'
-                yield FieldProblem(f"{path}[{index}]", text)
-        if _ONE_OF.issubset(written):
-            yield FieldProblem(path, f"can't have both {' and '.join(sorted(_ONE_OF))}; keep one of the two")
+        yield from template_finalizers(group.template)
+
+
+def template_finalizers(template: Template) -> Problems:
+    """The finalizers of a template are its pods', and only there does the API server look at them."""
+    metadata = template.parsed.metadata
+    path = f"{template.path}.metadata.finalizers"
+    written = (metadata.finalizers if metadata else None) or []
+    for index, finalizer in enumerate(written):
+        if finalizer not in _STANDARD_FINALIZERS and not ("/" in finalizer and is_qualified_name(finalizer)):
+            text = f'"{finalizer}" can\'t be a finalizer of a pod; write example.com/name'
+            yield FieldProblem(f"{path}[{index}]", text)
+    if _ONE_OF.issubset(written):
+        yield FieldProblem(path, f"can't have both {' and '.join(sorted(_ONE_OF))}; keep one of the two")
 
 
 def autoscaler_quantities(view: ClusterView) -> Problems:

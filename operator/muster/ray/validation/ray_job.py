@@ -158,6 +158,7 @@ def submitter_template(job: RayJob) -> Problems:
     template = Template.read(job.spec.submitter_pod_template, "spec.submitterPodTemplate")
     yield from template.problems
     yield from groups.template_labels(template)
+    yield from pods.template_finalizers(template)
     yield from pods.template_quantities(template)
     restart = template.parsed.spec.restart_policy if template.parsed.spec else None
     if restart not in _SUBMITTER_RESTARTS:
