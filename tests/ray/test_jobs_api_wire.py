@@ -141,7 +141,12 @@ async def test_proxies_of_the_environment_are_not_used(
         ("get", 200, "<html>", "not JSON: <html>"),
         ("get", 200, '{"status": "EXPLODED"}', "'EXPLODED' is no state of a Ray job"),
         ("get", 200, "[]", "must be an object"),
-        ("get", 200, '{"status": "SUCCEEDED", "submission_id": "another"}', "200: of a job of another id than s: another"),
+        (
+            "get",
+            200,
+            '{"status": "SUCCEEDED", "submission_id": "another"}',
+            "200: of a job of another id than s: another",
+        ),
         ("get", 200, '{"status": "SUCCEEDED", "submission_id": 5, "job_id": "02000000"}', "than s: 5, 02000000$"),
         ("get", 500, "Traceback", "500: Traceback"),
         ("get", 302, "", "302"),
