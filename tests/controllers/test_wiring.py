@@ -130,6 +130,40 @@ def test_a_change_wakes_whom_it_concerns(source: str, changed: ApiObject, woken:
     assert wired.waiting() == woken
 
 
+@pytest.mark.parametrize(
+    ("source", "kind", "owner", "woken"),
+    [
+        ("pods", Pod, "RayCluster", "clusters"),
+        ("services", Service, "RayCluster", "clusters"),
+        ("services", Service, "RayJob", "jobs"),
+        ("jobs", Job, "RayJob", "jobs"),
+        ("service_accounts", ServiceAccount, "RayCluster", "clusters"),
+        ("roles", Role, "RayCluster", "clusters"),
+        ("role_bindings", RoleBinding, "RayCluster", "clusters"),
+        ("ingresses", Ingress, "RayCluster", "clusters"),
+        ("ray_clusters", ObservedRayCluster, "RayJob", "jobs"),
+        ("pod_groups", PodGroup, "RayJob", "jobs"),
+        ("pod_groups", PodGroup, "RayCluster", "clusters"),
+    ],
+)
+@pytest.mark.parametrize("new_owner", [None, "another", "foreign"])
+def test_who_has_lost_a_child_to_another_owner_or_to_none_is_woken(
+    source: str, kind: type[ApiObject], owner: str, woken: str, new_owner: str | None
+) -> None:
+    wired = Wired()
+    mine = made(kind, owner)
+    others = {"another": made(kind, owner, owner_name="another"), "foreign": made(kind, "ReplicaSet apps/v1")}
+    getattr(wired.sources, source).changed(mine, others[new_owner] if new_owner else made(kind))
+    assert wired.waiting().get(woken) == (2 if new_owner == "another" else 1)
+
+
+def test_who_waits_for_the_last_pods_of_a_cluster_is_woken_by_one_that_loses_its_label() -> None:
+    wired = Wired()
+    wired.sources.job_interests.add("ns/retried", PODS, "ns/gone")
+    wired.sources.pods.changed(made(Pod, labels={"ray.io/cluster": "gone"}), made(Pod))
+    assert wired.waiting() == {"jobs": 1}
+
+
 @pytest.mark.parametrize(("namespaces", "woken"), [(("ns", "other"), {"clusters": 1}), (("other",), {})])
 def test_owners_in_a_namespace_of_somebody_else_are_not_woken(
     namespaces: tuple[str, ...], woken: dict[str, int]

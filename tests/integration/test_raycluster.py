@@ -168,6 +168,22 @@ async def test_a_pod_that_the_cluster_does_not_own_is_never_deleted(seen: Observ
     await eventually(only_the_foreign_one, "only the foreign pod is left of the workers")
 
 
+async def test_pods_that_lose_their_owner_reference_are_made_up_for_at_once(seen: Observed) -> None:
+    await create(seen, ray_cluster("demo"))
+    await seen.cluster_state("demo", "ready")
+    lost = {pod["metadata"]["name"] for pod in await seen.pods()}
+    for name in lost:
+        await seen.api.patch(PODS, seen.namespace, name, {"metadata": {"ownerReferences": None}})
+
+    async def three_others() -> bool:
+        return len({pod["metadata"]["name"] for pod in await seen.pods()} - lost) == 3
+
+    await eventually(three_others, "the cluster has pods of its own")
+    await seen.until(
+        RAYCLUSTERS, "demo", lambda one: one["status"]["head"].get("podName") not in lost, "its own head is shown"
+    )
+
+
 async def test_suspension_gives_everything_back_and_resuming_brings_it_again(seen: Observed) -> None:
     await create(seen, ray_cluster("demo"))
     await seen.cluster_state("demo", "ready")

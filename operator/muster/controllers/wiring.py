@@ -1,6 +1,7 @@
 """Whom a change concerns: from changes of children, and of what others wait for, to keys on workqueues.
 
-Children name their owner; what a reconciler waits for besides, it has put down in `Interests`. Only changes that matter
+Children name their owner; what a reconciler waits for besides, it has put down in `Interests`. A child that names
+another owner than before, or none any more, concerns its former owner too. Only changes that matter
 to the owner count: the status of a RayCluster changes with every pod, but a RayJob hears of it through the cluster's
 own status.
 """
@@ -8,9 +9,9 @@ own status.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from muster.controllers.children import controller_of
 from muster.controllers.context import Context, ObservedRayCluster, ray_cluster_of
@@ -21,7 +22,7 @@ from muster.controllers.relevance import concerns_cluster
 from muster.controllers.runner import LOOKING_AT
 from muster.controllers.workqueue import WorkQueue
 from muster.kube.informer import Change
-from muster.kube.objects import ApiObject, Node, Pod, PodGroup, Queue
+from muster.kube.objects import ApiObject, Node, OwnerReference, Pod, PodGroup, Queue
 from muster.kube.resource import PODS, QUEUES, RAYCLUSTERS, RAYJOBS, Resource
 from muster.ray import labels
 
@@ -77,7 +78,9 @@ class Wiring:
                 self._wake_owner(pod)
 
     def _child(self, change: Change[T]) -> None:
-        self._wake_owner(change.object, concerns_cluster=concerns_cluster(change.old, change.new))
+        concerns = concerns_cluster(change.old, change.new)
+        for version in _versions_by(_owner_references, change):
+            self._wake_owner(version, concerns_cluster=concerns)
 
     def _wake_owner(self, child: ApiObject, *, concerns_cluster: bool = True) -> None:
         meta = child.metadata
@@ -94,11 +97,12 @@ class Wiring:
 
     def _pod(self, change: Change[Pod]) -> None:
         self._child(change)
-        cluster = ray_cluster_of(change.object)
-        if cluster is not None:
-            self._wake_interested(PODS, cluster)
-        if mark(change.old) != mark(change.new):
-            self._wake_job_of(change.object)
+        for version in _versions_by(_labels, change):
+            cluster = ray_cluster_of(version)
+            if cluster is not None:
+                self._wake_interested(PODS, cluster)
+            if mark(change.old) != mark(change.new):
+                self._wake_job_of(version)
 
     def _wake_job_of(self, pod: Pod) -> None:
         """Wake the RayJob that the pod works for, a pod of its cluster or of its submitter's Job."""
@@ -134,6 +138,21 @@ class Wiring:
             self._ray_jobs.add(key, begun=True)
         for key in self._context.cluster_interests.in_object(resource, target):
             self._ray_clusters.add(key, begun=True)
+
+
+def _versions_by(belongs_to: Callable[[ApiObject], Any], change: Change[T]) -> list[T]:
+    """The newest version, and the one before it where that belonged to somebody else, who has lost it."""
+    newest, before = change.object, change.old
+    lost = before is not None and belongs_to(before) != belongs_to(newest)
+    return [newest, before] if lost and before is not None else [newest]
+
+
+def _owner_references(child: ApiObject) -> list[OwnerReference]:
+    return child.metadata.owner_references
+
+
+def _labels(child: ApiObject) -> dict[str, str]:
+    return child.metadata.labels
 
 
 def _wake(queue: WorkQueue, namespace: str | None, name: str) -> None:
