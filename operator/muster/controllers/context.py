@@ -7,17 +7,20 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
+from muster.api.errors import FieldProblem
 from muster.api.raycluster import RayCluster
 from muster.api.rayjob import RayJob
 from muster.controllers.children import Children
 from muster.controllers.clock import Clock, SystemClock
 from muster.controllers.crashes import CrashedPods
 from muster.controllers.dashboard import DashboardResolver
+from muster.controllers.dashboard_questions import DashboardQuestions
 from muster.controllers.dashboard_turns import DashboardTurns
 from muster.controllers.dead_nodes import NODE_INDEX, DeadNodes, node_of
 from muster.controllers.deletion_defaults import DeletionDefaults
 from muster.controllers.interests import Interests
 from muster.controllers.job_figures import KnownJobs
+from muster.controllers.per_version import PerVersion
 from muster.controllers.primaries import ObservedResource, Primaries
 from muster.controllers.recent import RecentAnswers
 from muster.controllers.refused_pods import RefusedPods
@@ -138,6 +141,7 @@ class Context:
         self.job_slots = Slots(options.concurrency, options.most_at_once, clock=clock)
         self.dashboard_turns = DashboardTurns(self.job_slots)
         self.clock = clock or SystemClock()
+        self.dashboard_questions = DashboardQuestions(dashboards, self.clock)
         self.random = random or Random()
         self.known_jobs = KnownJobs()
         self.templates = TemplateJudge(client, self.clock)
@@ -145,6 +149,7 @@ class Context:
         self.job_settling = Settling(self.clock)
         self.cluster_settling = Settling(self.clock)
         self.recent_answers = RecentAnswers(self.clock, options.poll_interval)
+        self.job_cluster_problems: PerVersion[list[FieldProblem]] = PerVersion()
         self.job_interests = Interests()
         self.cluster_interests = Interests()
         self.pods = Children(client, PODS, Pod, informers.pods, self.clock)

@@ -101,5 +101,6 @@ class Controllers:
             self.queues.add(name)
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._custom_resources.run(), name="custom resources")
+            tasks.create_task(self._context.dashboard_questions.close_idle(), name="idle connections to dashboards")
             for runner in self._runners:
                 tasks.create_task(runner.run())

@@ -50,12 +50,19 @@ _FAILURES: Final = (
 written in a URL, a header or JSON Python's own is raised."""
 
 
+_LOST: Final = (httpx.ReadError, httpx.WriteError, httpx.CloseError, httpx.RemoteProtocolError)
+
+
 class RayApiError(Exception):
     """Something is wrong with a call to the dashboard. The text says what, for people."""
 
 
 class DashboardUnreachable(RayApiError):  # noqa: N818 - says what is wrong
     """No answer, or a broken one. What was asked for may have happened all the same."""
+
+
+class ConnectionLost(DashboardUnreachable):
+    """The connection ended before there was an answer. One that had been kept from an earlier call may just be old."""
 
 
 class DashboardError(RayApiError):
@@ -227,7 +234,8 @@ class RayJobsClient:
         except TimeoutError as error:
             raise DashboardUnreachable(f"{_call_in_words(method, path)}: the answer only trickles in") from error
         except _FAILURES as error:
-            raise DashboardUnreachable(f"{_call_in_words(method, path)}: {_reason(error)}") from error
+            kind = ConnectionLost if isinstance(error, _LOST) else DashboardUnreachable
+            raise kind(f"{_call_in_words(method, path)}: {_reason(error)}") from error
         if self._behind_api_server and (said := _said_by_api_server(answer)) is not None:
             answers = f"the API server answers {answer.status}: {said}"
             raise DashboardUnreachable(f"{_call_in_words(method, path)}: {answers}")

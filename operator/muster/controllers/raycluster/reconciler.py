@@ -15,7 +15,7 @@ from muster.api.errors import FieldProblem
 from muster.api.raycluster import RayCluster
 from muster.controllers.context import Context
 from muster.controllers.gang import membership
-from muster.controllers.per_version import PerVersion
+from muster.controllers.per_version import PerVersion, stored_version
 from muster.controllers.primaries import Raw
 from muster.controllers.primary import (
     being_deleted,
@@ -93,7 +93,7 @@ class RayClusterReconciler:
             return await let_go(self._context, raw)
         if managed_elsewhere(raw):
             return None
-        judged = self._judged.of(key, raw, partial(self._judge, raw))
+        judged = self._judged.of(key, stored_version(raw), partial(self._judge, raw))
         if judged is None:
             await report_malformed(self._context, raw)
             return None

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from typing import Any, Final
+from functools import partial
+from typing import Any, Final, TypeVar
 
 from muster.api.errors import MalformedResource
 from muster.api.raycluster import RayCluster, RayClusterStatus
@@ -13,6 +14,8 @@ from muster.api.rayjob import SubmissionMode
 from muster.controllers.children import controlled_by, controller_of
 from muster.controllers.context import ObservedRayCluster
 from muster.controllers.dashboard import Dashboard
+from muster.controllers.dashboard_questions import Question
+from muster.controllers.per_version import written_version
 from muster.controllers.rayjob.look import Look
 from muster.kube.objects import Pod
 from muster.kube.resource import RAYCLUSTERS
@@ -29,6 +32,8 @@ from muster.ray.sidecar import with_submitter
 from muster.ray.submitter import submission
 from muster.ray.template_hash import content_hash
 from muster.ray.validation import validate_ray_cluster
+
+T = TypeVar("T")
 
 READY = "ready"
 _ROOM: Final = 1024
@@ -206,7 +211,8 @@ def model(look: Look, cluster: ObservedRayCluster) -> RayCluster:
     except MalformedResource:
         pass
     else:
-        if not validate_ray_cluster(found):
+        problems = look.context.job_cluster_problems
+        if not problems.of(look.key, written_version(meta), partial(validate_ray_cluster, found)):
             return found
     return RayCluster.parse({"metadata": metadata, "spec": manifest(look, meta.name)["spec"]})
 
@@ -233,6 +239,13 @@ def dashboard(look: Look, cluster: RayCluster) -> Dashboard:
     )
 
 
+async def ask(look: Look, cluster: RayCluster, question: Question[T]) -> T:
+    """What the cluster's dashboard answers to a question that changes nothing; as with `asking` otherwise."""
+    where = await _with_token(look, cluster)
+    async with look.context.dashboard_turns.turn(look.job.metadata.namespace):
+        return await look.context.dashboard_questions.ask(where, question)
+
+
 @asynccontextmanager
 async def asking(look: Look, cluster: RayCluster) -> AsyncIterator[RayJobsClient]:
     """A client of the cluster's dashboard, with its token where it asks for one. Raises DashboardUnreachable, also for
@@ -240,13 +253,17 @@ async def asking(look: Look, cluster: RayCluster) -> AsyncIterator[RayJobsClient
 
     However long the answers take, other jobs are looked at meanwhile; so nothing else belongs into the block.
     """
-    token = await look.context.tokens.of(cluster)
+    where = await _with_token(look, cluster)
     try:
-        client = look.context.dashboards.connect(replace(dashboard(look, cluster), token=token))
+        client = look.context.dashboards.connect(where)
     except ValueError as error:
         raise DashboardUnreachable(str(error)) from None
     async with look.context.dashboard_turns.turn(look.job.metadata.namespace), client as ray:
         yield ray
+
+
+async def _with_token(look: Look, cluster: RayCluster) -> Dashboard:
+    return replace(dashboard(look, cluster), token=await look.context.tokens.of(cluster))
 
 
 def live_head(look: Look, cluster: ObservedRayCluster) -> Pod | None:

@@ -14,7 +14,7 @@ from muster.api.rayjob import JobDeploymentStatus as State
 from muster.api.rayjob import RayJob
 from muster.controllers.children import NotOurs
 from muster.controllers.context import Context
-from muster.controllers.per_version import PerVersion
+from muster.controllers.per_version import PerVersion, stored_version, written_version
 from muster.controllers.primary import being_deleted, managed_elsewhere, say_invalid, understand
 from muster.controllers.rayjob.finalizer import let_go
 from muster.controllers.rayjob.finished import clean_up
@@ -72,9 +72,10 @@ class RayJobReconciler:
             self._problems.forget(key)
             self._setbacks.over(key)
             self._context.job_settling.over(key)
+            self._context.job_cluster_problems.forget(key)
             self._context.recent_answers.forget(key)
             return None
-        job = self._understood.of(key, raw, partial(understand, self._context, RayJob, raw))
+        job = self._understood.of(key, stored_version(raw), partial(understand, self._context, RayJob, raw))
         if being_deleted(raw):
             return await let_go(self._context, raw, job)
         if job is None:
@@ -107,7 +108,8 @@ class RayJobReconciler:
     async def _step(self, key: str, look: Look) -> Requeue | None:
         if await names_no_cluster(look):
             return None
-        look.problems = self._problems.of(key, look.raw, partial(validate_ray_job, look.job)) or []
+        written = written_version(look.job.metadata)
+        look.problems = self._problems.of(key, written, partial(validate_ray_job, look.job)) or []
         if look.state in REFUSED_IN:
             look.problems = look.problems or await self._refused_templates(look)
             if look.problems:

@@ -136,8 +136,7 @@ async def _decide(look: Look, cluster: ObservedRayCluster, model: RayCluster, su
 
 async def _ask(look: Look, cluster: RayCluster) -> JobInfo | Missing | Silent:
     try:
-        async with job_cluster.asking(look, cluster) as ray:
-            return await ray.get(str(look.status.job_id))
+        return await job_cluster.ask(look, cluster, lambda ray: ray.get(str(look.status.job_id)))
     except JobNotFound:
         return Missing()
     except RayApiError as error:
