@@ -127,10 +127,23 @@ async def test_a_new_connection_that_breaks_is_told(head: Head) -> None:
     assert head.connections == 1
 
 
-async def test_a_question_that_fails_leaves_no_connection(head: Head) -> None:
+async def test_a_job_that_is_not_there_is_an_answer(head: Head) -> None:
     questions = DashboardQuestions(Resolver(head), FakeClock())
-    with pytest.raises(JobNotFound):
-        await status(questions, job="unknown")
+    for _ in range(2):
+        with pytest.raises(JobNotFound):
+            await status(questions, job="unknown")
+    assert await status(questions) is JobStatus.RUNNING
+    assert head.connections == 1
+
+
+async def test_what_goes_wrong_on_our_side_leaves_no_connection(head: Head) -> None:
+    async def broken(ray: RayJobsClient) -> None:
+        await ray.get("known")
+        raise RuntimeError
+
+    questions = DashboardQuestions(Resolver(head), FakeClock())
+    with pytest.raises(RuntimeError):
+        await questions.ask(HEAD, broken)
     await head.left_open(0)
 
 

@@ -13,7 +13,7 @@ from typing import Final, NoReturn, TypeVar
 
 from muster.controllers.clock import Clock
 from muster.controllers.dashboard import Dashboard, DashboardResolver
-from muster.ray.jobs_api import ConnectionLost, DashboardUnreachable, RayJobsClient
+from muster.ray.jobs_api import ConnectionLost, DashboardError, DashboardUnreachable, RayJobsClient
 
 IDLE_SECONDS: Final = 15.0
 """For how long a connection is kept that nobody uses."""
@@ -41,7 +41,7 @@ class DashboardQuestions:
         """By where it leads, the longest unused one first."""
 
     async def ask(self, dashboard: Dashboard, question: Question[T]) -> T:
-        """The answer. A question may be put twice, so it must be one that changes nothing.
+        """The answer. A question may be put twice, so it must be one whose second time changes nothing.
 
         Raises what the question raises, and DashboardUnreachable where there is no way to the dashboard.
         """
@@ -67,11 +67,18 @@ class DashboardQuestions:
     async def _put(self, dashboard: Dashboard, client: RayJobsClient, question: Question[T]) -> T:
         async with AsyncExitStack() as closing:
             await closing.enter_async_context(client)
-            answer = await question(client)
-            if dashboard not in self._idle and len(self._idle) < self._most_kept:
-                self._idle[dashboard] = _Idle(client, self._clock.monotonic())
-                closing.pop_all()
-        return answer
+            try:
+                answer = await question(client)
+            except DashboardError:  # an answer, too
+                self._keep(dashboard, client, closing)
+                raise
+            self._keep(dashboard, client, closing)
+            return answer
+
+    def _keep(self, dashboard: Dashboard, client: RayJobsClient, closing: AsyncExitStack) -> None:
+        if dashboard not in self._idle and len(self._idle) < self._most_kept:
+            self._idle[dashboard] = _Idle(client, self._clock.monotonic())
+            closing.pop_all()
 
     def _connect(self, dashboard: Dashboard) -> RayJobsClient:
         try:

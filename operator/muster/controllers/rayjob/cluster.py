@@ -240,7 +240,7 @@ def dashboard(look: Look, cluster: RayCluster) -> Dashboard:
 
 
 async def ask(look: Look, cluster: RayCluster, question: Question[T]) -> T:
-    """What the cluster's dashboard answers to a question that changes nothing; as with `asking` otherwise."""
+    """What the cluster's dashboard answers to a question that may be put twice; as with `asking` otherwise."""
     where = await _with_token(look, cluster)
     async with look.context.dashboard_turns.turn(look.job.metadata.namespace):
         return await look.context.dashboard_questions.ask(where, question)

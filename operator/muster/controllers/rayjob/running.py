@@ -172,9 +172,9 @@ async def _hand_over(look: Look, cluster: RayCluster) -> None:
     if look.job.spec.mode == SubmissionMode.K8S_JOB:
         await ensure_submitter(look, str(look.status.dashboard_url), token_env(cluster))
         return
+    wanted = submission(look.job, str(look.status.job_id))
     try:
-        async with job_cluster.asking(look, cluster) as ray:
-            await ray.submit(submission(look.job, str(look.status.job_id)))
+        await job_cluster.ask(look, cluster, lambda ray: ray.submit(wanted))
     except SubmissionRefused as refusal:
         await fail(look, JobFailedReason.SUBMISSION_FAILED, f"Ray refuses the job: {refusal.message}")
     except RayApiError as error:
