@@ -217,7 +217,7 @@ def test_names_scope_and_status_subresource(definition: Definition, names: Json,
         ),
         (RayJob, "job status, deployment status, ray cluster name, start time, end time, age"),
         (PodGroup, "STATUS, minMember, RUNNINGS, AGE, QUEUE*"),
-        (Queue, "PARENT"),
+        (Queue, "PARENT, STATE, WEIGHT, AGE"),
     ],
 )
 def test_kubectl_prints_the_columns_that_users_know(model: Any, columns: str) -> None:

@@ -340,12 +340,14 @@ def test_a_pod_groups_row_shows_phase_and_size(kubectl: Kubectl) -> None:
     assert (name, phase, min_member, queue) == ("gang", "Pending", "3", "default")
 
 
-def test_queues_have_a_short_name_and_show_their_parent(kubectl: Kubectl, namespace: str) -> None:
+def test_queues_have_a_short_name_and_show_their_parent_state_and_weight(kubectl: Kubectl, namespace: str) -> None:
     queue = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": namespace}}
     stored(kubectl, queue | {"spec": {"parent": "root"}})
+    closed = ["--subresource=status", "--type=merge", "--patch", '{"status": {"state": "Closed"}}']
+    kubectl("patch", "queue", namespace, *closed)
     header, row = kubectl("get", "q", namespace).stdout.splitlines()
-    assert header.split() == ["NAME", "PARENT"]
-    assert row.split() == [namespace, "root"]
+    assert header.split() == ["NAME", "PARENT", "STATE", "WEIGHT", "AGE"]
+    assert row.split()[:4] == [namespace, "root", "Closed", "1"]
 
 
 def test_kubectl_get_all_shows_clusters_and_jobs(kubectl: Kubectl) -> None:

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-import pytest
-
 from muster.controllers.interests import Interests
-from muster.controllers.queue import next_state
 from muster.controllers.raycluster.memory import FORGET_SECONDS, IntendedNames, ReplacementPacing
 from muster.kube.resource import PODS, QUEUES
 from tests.controllers.fake_clock import FakeClock
@@ -54,22 +51,3 @@ def test_an_interest_lasts_until_its_key_is_looked_at_again() -> None:
     interests.clear("ns/a")
     assert interests.in_object(QUEUES, "q") == {"ns/b"}
     assert interests.in_object(PODS, "q") == set()
-
-
-@pytest.mark.parametrize(
-    ("state", "in_use", "expected"),
-    [
-        (None, False, "Open"),
-        ("", True, "Open"),
-        ("Open", False, "Open"),
-        ("Closing", True, "Closing"),
-        ("Closing", False, "Closed"),
-        ("Closed", True, "Closed"),
-        ("Closed", False, "Closed"),
-        ("Unknown", True, "Unknown"),
-    ],
-)
-def test_the_state_of_a_queue_follows_from_the_stored_one_and_its_pod_groups(
-    state: str | None, in_use: bool, expected: str
-) -> None:
-    assert next_state(state, in_use=in_use) == expected

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from muster.kube.config import Connection
-from muster.kube.resource import PODGROUPS, QUEUES, RAYCLUSTERS, RAYJOBS
+from muster.kube.resource import EVENTS, PODGROUPS, QUEUES, RAYCLUSTERS, RAYJOBS
 from tests.integration.observed import Observed
-from tests.integration.operators import Operator
+from tests.integration.operators import Operator, eventually
 from tests.integration.ray_dashboard import RayDashboards
 from tests.integration.ray_manifests import pod_group, queue, ray_cluster, ray_job
 from tests.integration.stand_ins import StandIns
@@ -17,6 +17,19 @@ pytest_plugins = ("tests.integration.controller_fixtures",)
 
 async def state(seen: Observed, name: str, wanted: str) -> None:
     await seen.until(QUEUES, name, lambda queue: (queue.get("status") or {}).get("state") == wanted, f"{name} {wanted}")
+
+
+async def told(seen: Observed, name: str, reason: str, words: str) -> None:
+    """Wait for an event on the queue; those on cluster-scoped objects are in the default namespace."""
+
+    async def found() -> bool:
+        events = await seen.api.list(EVENTS, "default")
+        return any(
+            each["regarding"].get("name") == name and each["reason"] == reason and words in each["note"]
+            for each in events
+        )
+
+    await eventually(found, f"an event {reason} on {name} with {words!r}")
 
 
 @pytest.mark.usefixtures("operator")
@@ -47,8 +60,22 @@ async def test_a_closing_queue_closes_with_its_last_pod_group(seen: Observed) ->
     await seen.api.create(QUEUES, None, queue(f"{name}-2"))
     await state(seen, f"{name}-2", "Open")
     await state(seen, name, "Closing")
+    await told(seen, name, "CloseQueue", "PodGroups that name it and keep it from Closed: 1")
     await seen.api.delete(PODGROUPS, seen.namespace, "pg")
     await state(seen, name, "Closed")
+    await told(seen, name, "CloseQueue", "is closed")
+    await seen.api.patch(QUEUES, None, name, {"status": {"state": "Open"}}, subresource="status")
+    await told(seen, name, "OpenQueue", "is open")
+
+
+@pytest.mark.usefixtures("operator")
+async def test_a_state_that_nobody_knows_is_told(seen: Observed) -> None:
+    name = f"{seen.namespace}-q"
+    await seen.api.create(QUEUES, None, queue(name))
+    await state(seen, name, "Open")
+    await seen.api.patch(QUEUES, None, name, {"status": {"state": "Shut"}}, subresource="status")
+    await state(seen, name, "Unknown")
+    await told(seen, name, "UnknownQueueState", 'status.state: "Shut" is none of')
 
 
 async def test_no_queue_is_created_by_naming_it_where_that_is_not_wanted(

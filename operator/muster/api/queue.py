@@ -103,7 +103,12 @@ class Queue(Resource):
         singular="queue",
         short_names=("q", "queue-v1beta1"),
         namespaced=False,
-        columns=(Column("PARENT", "string", ".spec.parent"),),
+        columns=(
+            Column("PARENT", "string", ".spec.parent"),
+            Column("STATE", "string", ".status.state"),
+            Column("WEIGHT", "integer", ".spec.weight"),
+            Column("AGE", "date", ".metadata.creationTimestamp"),
+        ),
     )
 
     metadata: ObjectMeta

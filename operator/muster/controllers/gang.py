@@ -92,7 +92,7 @@ def closed_queue(context: Context, owner: Owner) -> str | None:
     name = queue_name(owner)
     found = context.queues.get(None, name) if name else None
     state = found.status.state if found is not None else None
-    if state not in (QueueState.CLOSED, QueueState.CLOSING):
+    if state in (None, "", QueueState.OPEN):
         return None
     return (
         f'metadata.labels[{QUEUE_NAME}]: Queue "{name}" is {state} and takes no new gangs; '
