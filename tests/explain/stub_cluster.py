@@ -41,5 +41,23 @@ class StubCluster:
             each for each in self.objects if (each["apiVersion"], each["kind"]) == (resource.api_version, resource.kind)
         ]
 
+    async def list(
+        self, resource: Resource, namespace: str | None = None, *, field_selector: str = "", decode: Any = dict
+    ) -> Any:
+        if resource.plural in self.forbidden:
+            raise Forbidden(403, "Forbidden", f"{resource.plural} is forbidden")
+        wanted = [part.split("=") for part in field_selector.split(",")]
+        return [
+            msgspec.convert(each, type=decode)
+            for each in self._of(resource)
+            if each["metadata"]["namespace"] == namespace and all(_field(each, path) == value for path, value in wanted)
+        ]
+
+
+def _field(found: Any, path: str) -> Any:
+    for name in path.split("."):
+        found = found.get(name, "")
+    return found
+
 
 __all__ = ["ApiError", "StubCluster"]

@@ -115,6 +115,49 @@ async def test_a_pod_group_that_can_not_be_used_is_told_with_what_the_scheduler_
     assert "does not exist" not in as_text(answer)
 
 
+def mounting(name: str) -> Manifest:
+    status = {
+        "containerStatuses": [{"name": "main", "state": {"waiting": {"reason": "ContainerCreating"}}}],
+        "conditions": [{"type": "PodReadyToStartContainers", "status": "False"}],
+    }
+    return pod(name, "g", node="n1", phase="Pending", status=status)
+
+
+def event(about: Manifest, reason: str, message: str, at: str, kind: str = "Warning") -> Manifest:
+    meta = about["metadata"]
+    involved = {"kind": "Pod", "name": meta["name"], "uid": meta.get("uid", "")}
+    event_meta = {"name": reason.lower(), "namespace": meta["namespace"]}
+    body = {"apiVersion": "v1", "kind": "Event", "metadata": event_meta, "involvedObject": involved}
+    return {**body, "type": kind, "reason": reason, "message": message, "lastTimestamp": at}
+
+
+async def test_a_pod_whose_volumes_are_missing_is_told_with_its_last_warning() -> None:
+    waiting = mounting("p")
+    waiting["metadata"]["uid"] = "u-1"
+    missing = 'MountVolume.SetUp failed for volume "code" : configmap "code" not found'
+    answer = await ask(
+        "podgroup/g",
+        node("n1"),
+        pod_group("g"),
+        waiting,
+        event(waiting, "FailedCreatePodSandBox", "no network", "2026-01-01T11:58:00Z"),
+        event(waiting, "FailedMount", missing, "2026-01-01T11:59:30Z"),
+        event(waiting, "Pulled", "image there", "2026-01-01T11:59:50Z", kind="Normal"),
+    )
+    (told,) = answer["notReady"]
+    assert told["warning"] == {"reason": "FailedMount", "message": missing, "age": 30}
+    text = as_text(answer)
+    assert "default/p on n1: its volumes or its network are not set up yet" in text
+    assert f"    FailedMount (30s ago): {missing}" in text
+
+
+async def test_who_may_not_read_events_is_told_what_the_pods_say() -> None:
+    answer = await ask("podgroup/g", node("n1"), pod_group("g"), mounting("p"), forbidden=("events",))
+    (told,) = answer["notReady"]
+    assert "warning" not in told
+    assert "ConfigMap" in told["waitsFor"]
+
+
 WITH_EXTENDER = load_configuration(
     {
         "actions": "enqueue, allocate",

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from muster.explain.startup import PodState, not_working, what_it_waits_for
+from muster.explain.startup import NOT_SET_UP, PodState, not_working, what_it_waits_for
 from muster.kube.objects import Pod
 
 
@@ -38,8 +38,34 @@ PULL = {"waiting": {"reason": "ImagePullBackOff", "message": "Back-off pulling i
         pytest.param(placed(), "the kubelet has not started it yet", id="just bound"),
         pytest.param(
             placed(containerStatuses=container({"waiting": {"reason": "ContainerCreating"}})),
-            "container ray is being created (its image may be being pulled)",
-            id="creating",
+            "container ray is being created (its volumes or its network may not be set up yet, or its image is being "
+            "pulled)",
+            id="creating, and the kubelet does not tell more",
+        ),
+        pytest.param(
+            placed(
+                containerStatuses=container({"waiting": {"reason": "ContainerCreating"}}),
+                conditions=[{"type": "PodReadyToStartContainers", "status": "False"}],
+            ),
+            NOT_SET_UP,
+            id="volumes or network",
+        ),
+        pytest.param(
+            placed(
+                initContainerStatuses=container({"waiting": {"reason": "PodInitializing"}}),
+                containerStatuses=container({"waiting": {"reason": "PodInitializing"}}),
+                conditions=[{"type": "PodReadyToStartContainers", "status": "False"}],
+            ),
+            NOT_SET_UP,
+            id="volumes or network, with an init container",
+        ),
+        pytest.param(
+            placed(
+                containerStatuses=container({"waiting": {"reason": "ContainerCreating"}}),
+                conditions=[{"type": "PodReadyToStartContainers", "status": "True"}],
+            ),
+            "container ray is being created (its volumes and its network are there: its image is being pulled)",
+            id="image being pulled",
         ),
         pytest.param(
             placed(containerStatuses=container(PULL)),

@@ -66,10 +66,12 @@ def pod(
     restart_policy: str = "Always",
     ready_reason: str | None = None,
     ready_message: str | None = None,
+    set_up: str | None = None,
     containers: list[objects.ContainerStatus] | None = None,
 ) -> objects.Pod:
     """A pod as the informer has it; its Ray container is `ray`."""
     condition = objects.Condition(type="Ready", status=ready or "", reason=ready_reason, message=ready_message)
+    volumes_and_network = [objects.Condition(type="PodReadyToStartContainers", status=set_up)] if set_up else []
     return objects.Pod(
         metadata=objects.ObjectMeta(
             name=name,
@@ -80,7 +82,7 @@ def pod(
         status=objects.PodStatus(
             phase=phase,
             pod_ip=ip,
-            conditions=[condition] if ready is not None else [],
+            conditions=[*([condition] if ready is not None else []), *volumes_and_network],
             container_statuses=containers or [],
         ),
     )

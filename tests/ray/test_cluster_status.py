@@ -294,6 +294,29 @@ def test_a_service_with_an_address_is_shown_with_it() -> None:
             ("False", "ImagePullBackOff", "not yet; ray: no such image"),
         ),
         (
+            head(
+                ready="False",
+                ready_reason="ContainersNotReady",
+                ready_message="not yet",
+                containers=[waiting_container("ContainerCreating")],
+            ),
+            ("False", "ContainerCreating", "not yet"),
+        ),
+        (
+            head(
+                ready="False",
+                ready_reason="ContainersNotReady",
+                ready_message="not yet",
+                containers=[waiting_container("ContainerCreating")],
+                set_up="False",
+            ),
+            (
+                "False",
+                "ContainerCreating",
+                "not yet; volumes (of ConfigMaps, Secrets, claims) or network are not set up yet",
+            ),
+        ),
+        (
             head(ready="False", ready_reason="ContainersNotReady", containers=[ended_container(reason="OOMKilled")]),
             ("False", "OOMKilled", ""),
         ),

@@ -12,6 +12,7 @@ from typing import Any, Final
 from muster.engine.configuration_source import parse_configuration
 from muster.engine.notes import stated_time
 from muster.explain.answer import explain
+from muster.explain.kubelet_events import with_warnings
 from muster.explain.stored import stored_answer
 from muster.explain.target import Kind, RayState, Target, TargetError, group_of, state_of
 from muster.kube.client import ApiClient
@@ -63,6 +64,8 @@ async def explain_cluster(
     chosen = found.command_line.lay_over(configuration or _configuration(found))
     model = _model(found, scheduler_names or found.command_line.scheduler_names or DEFAULT_NAMES)
     answer = explain(Simulation(model, chosen, Pace(now)), target, ray)
+    if "notReady" in answer:
+        answer["notReady"] = await with_warnings(client, answer["notReady"], model.pods.values(), now)
     unasked = left_unasked(chosen)
     if unasked and (told := await _told_from_outside(client, target, ray, now, answer)) is not None:
         return told

@@ -11,8 +11,13 @@ from dataclasses import dataclass
 from muster.engine.delegation import DEFAULT_SCHEDULER, pinned_node
 from muster.kube.objects import Condition, ContainerStatus, Pod
 from muster.ray import labels
+from muster.ray.pod_health import READY_TO_START, not_set_up
 
 _STARTING = frozenset({"ContainerCreating", "PodInitializing"})
+NOT_SET_UP = (
+    "its volumes or its network are not set up yet: if it stays so, a ConfigMap, Secret or volume claim that it names "
+    "may be missing"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +54,13 @@ def what_it_waits_for(pod: Pod) -> str | None:
     ready = _condition(pod, "Ready")
     if ready is not None and ready.status == "True":
         return None
+    if status.phase == "Pending" and not_set_up(pod):
+        return NOT_SET_UP
     for one, kind in [
         *((each, "init container") for each in status.init_container_statuses),
         *((each, "container") for each in status.container_statuses),
     ]:
-        problem = _problem(one, kind)
+        problem = _problem(pod, one, kind)
         if problem is not None:
             return problem
     if status.phase != "Running":
@@ -68,13 +75,12 @@ def _condition(pod: Pod, kind: str) -> Condition | None:
     return next((each for each in pod.status.conditions if each.type == kind), None)
 
 
-def _problem(container: ContainerStatus, kind: str) -> str | None:
+def _problem(pod: Pod, container: ContainerStatus, kind: str) -> str | None:
     name, state = f"{kind} {container.name}", container.state
     if state.waiting is not None:
         reason = state.waiting.reason or ""
         if reason in _STARTING:
-            # The kubelet does not tell a pull from other work.
-            return f"{name} is being created (its image may be being pulled)" if kind == "container" else None
+            return f"{name} is being created{_what_for(pod)}" if kind == "container" else None
         return (
             f"{name} waits: {_words(reason, state.waiting.message) or 'no reason is given'}{_ended_before(container)}"
         )
@@ -83,6 +89,14 @@ def _problem(container: ContainerStatus, kind: str) -> str | None:
     if kind == "init container" and state.running is not None and not container.ready:
         return f"{name} is still at work"
     return None
+
+
+def _what_for(pod: Pod) -> str:
+    """Volumes and network are told apart from an image by a condition, which not every kubelet reports."""
+    set_up = _condition(pod, READY_TO_START)
+    if set_up is None:
+        return " (its volumes or its network may not be set up yet, or its image is being pulled)"
+    return " (its volumes and its network are there: its image is being pulled)"
 
 
 def _ended_before(container: ContainerStatus) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 _ADVICE: Final = {
@@ -46,11 +46,20 @@ def _verdict(answer: Mapping[str, Any]) -> Iterator[str]:
         yield f"It is placed now: {', '.join(f'{pod} on {node}' for pod, node in bound.items())}."
     elif "notReady" in answer:
         yield "It has its nodes. What is not ready yet:"
-        yield from (f"  {each['pod']} on {each['node']}: {each['waitsFor']}" for each in answer["notReady"])
+        yield from _not_ready(answer["notReady"])
     elif answer.get("phase"):
         yield "Nothing of it waits for the scheduler."
     if reason is not None and "notReady" in answer:
-        yield from (f"  {each['pod']} on {each['node']}: {each['waitsFor']}" for each in answer["notReady"])
+        yield from _not_ready(answer["notReady"])
+
+
+def _not_ready(pods: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    for each in pods:
+        yield f"  {each['pod']} on {each['node']}: {each['waitsFor']}"
+        last = each.get("warning")
+        if last is not None and (last.get("message") or last["reason"]) not in each["waitsFor"]:
+            ago = f" ({duration(last['age'])} ago)" if "age" in last else ""
+            yield f"    {last['reason']}{ago}" + (f": {last['message']}" if "message" in last else "")
 
 
 def _queues(answer: Mapping[str, Any]) -> Iterator[str]:

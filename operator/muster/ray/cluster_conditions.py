@@ -10,13 +10,16 @@ from typing import Any, Final
 
 from muster.api.raycluster import RayCluster
 from muster.ray.observed import Pod
-from muster.ray.pod_health import condition, first_unready_container, is_head, is_terminating
+from muster.ray.pod_health import condition, first_unready_container, is_head, is_terminating, not_set_up
 
 HEAD_POD_READY: Final = "HeadPodReady"
 PROVISIONED: Final = "RayClusterProvisioned"
 REPLICA_FAILURE: Final = "ReplicaFailure"
 SUSPENDING: Final = "RayClusterSuspending"
 SUSPENDED: Final = "RayClusterSuspended"
+
+NOT_SET_UP: Final = "volumes (of ConfigMaps, Secrets, claims) or network are not set up yet"
+_BEFORE_START: Final = frozenset({"ContainerCreating", "PodInitializing"})
 
 Condition = dict[str, Any]
 
@@ -97,6 +100,8 @@ def _why_not_ready(pod: Pod) -> tuple[str, str] | None:
     state = container and (container.state.waiting or container.state.terminated)
     if container is None or not state or not state.reason:
         return None
+    if not state.message and state.reason in _BEFORE_START and not_set_up(pod):
+        return state.reason, NOT_SET_UP
     return state.reason, f"{container.name}: {state.message}" if state.message else ""
 
 

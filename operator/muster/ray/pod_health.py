@@ -9,6 +9,8 @@ from muster.ray import labels
 from muster.ray.observed import Condition, ContainerStatus, Pod
 
 C = TypeVar("C", bound=Condition)
+READY_TO_START = "PodReadyToStartContainers"
+"""The kubelet's condition for volumes that are mounted and a network that is set up."""
 
 
 def is_head(pod: Pod) -> bool:
@@ -40,6 +42,12 @@ def is_running_and_ready(pod: Pod) -> bool:
 def condition(conditions: Iterable[C], kind: str) -> C | None:
     """The condition of this type, if there."""
     return next((candidate for candidate in conditions if candidate.type == kind), None)
+
+
+def not_set_up(pod: Pod) -> bool:
+    """Whether its kubelet says that volumes or network are still missing, so that no image has been asked for yet."""
+    found = condition(pod.status.conditions, READY_TO_START)
+    return found is not None and found.status == "False"
 
 
 def why_replace(pod: Pod) -> str | None:
