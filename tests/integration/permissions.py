@@ -30,9 +30,9 @@ def account_of_muster(plane: ControlPlane) -> Path:
     plane.api.apply(
         f"/api/v1/namespaces/{NAMESPACE}", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
     )
-    for document in _documents("cluster-role.yaml"):
+    for document in documents("cluster-role.yaml"):
         plane.api.apply(f"{_RBAC}/{document['kind'].lower()}s/{document['metadata']['name']}", document)
-    for document in _documents("role.yaml"):
+    for document in documents("role.yaml"):
         place = f"{_RBAC}/namespaces/{NAMESPACE}/{document['kind'].lower()}s"
         plane.api.apply(f"{place}/{document['metadata']['name']}", document)
     wait_until(lambda: may(plane, "list", RAYJOBS), "the ClusterRole is in force", 20.0)
@@ -40,17 +40,18 @@ def account_of_muster(plane: ControlPlane) -> Path:
     return plane.kubeconfig_for(ACCOUNT)
 
 
-def _documents(name: str) -> list[dict[str, Any]]:
+def documents(name: str) -> list[dict[str, Any]]:
+    """The objects of one file of `manifests/base`."""
     return list(yaml.safe_load_all((MANIFESTS / name).read_text()))
 
 
-def may(plane: ControlPlane, verb: str, resource: Resource, namespace: str = "") -> bool:
-    """Whether the account may do this in a namespace, or in all."""
+def may(plane: ControlPlane, verb: str, resource: Resource, namespace: str = "", *, user: str = ACCOUNT) -> bool:
+    """Whether the account, or another user, may do this in a namespace, or in all."""
     attributes = {"group": resource.group, "resource": resource.plural, "verb": verb, "namespace": namespace}
     review = {
         "apiVersion": "authorization.k8s.io/v1",
         "kind": "SubjectAccessReview",
-        "spec": {"user": ACCOUNT, "resourceAttributes": attributes},
+        "spec": {"user": user, "resourceAttributes": attributes},
     }
     answer = plane.api.create("/apis/authorization.k8s.io/v1/subjectaccessreviews", review)
     return bool(answer["status"].get("allowed"))
