@@ -57,17 +57,74 @@ def test_each_file_fits_a_client_side_apply_with_room_to_spare(name: str, text: 
     assert yaml.safe_load(text)["kind"] == "CustomResourceDefinition"
 
 
-@pytest.mark.parametrize("model", RESOURCES)
-def test_every_object_keeps_fields_that_it_does_not_know(model: Any) -> None:
-    closed = [
+def keeping(model: Any) -> set[str]:
+    """Where fields that the schema does not know are kept: maps of anything, and objects that say so."""
+    return {
         path
         for path, schema in walk(schema_of(model))
         if schema.get("type") == "object"
-        and path != ".metadata"
-        and "additionalProperties" not in schema
-        and not schema.get("x-kubernetes-preserve-unknown-fields")
-    ]
-    assert closed == []
+        and (
+            schema.get("x-kubernetes-preserve-unknown-fields") or not {"properties", "additionalProperties"} & {*schema}
+        )
+    }
+
+
+def opened(model: Any) -> set[str]:
+    """Of these the uppermost in the spec."""
+    paths = {path for path in keeping(model) if path.startswith(".spec")}
+    return {path for path in paths if not any(path.startswith((f"{other}.", f"{other}[")) for other in paths)}
+
+
+OF_KUBERNETES = (
+    "autoscalerOptions.env[]",
+    "autoscalerOptions.envFrom[]",
+    "autoscalerOptions.resources",
+    "autoscalerOptions.securityContext",
+    "autoscalerOptions.volumeMounts[]",
+    "gcsFaultToleranceOptions.redisPassword.valueFrom",
+    "gcsFaultToleranceOptions.redisUsername.valueFrom",
+    "headGroupSpec.headService",
+    "headGroupSpec.template",
+    "historyServerOptions.collectorOptions.env[]",
+    "historyServerOptions.collectorOptions.resources",
+    *(
+        f"networkPolicy.{whose}.{rules}[]"
+        for whose in ("head", "worker", "workerGroups[]")
+        for rules in ("ingressRules", "egressRules")
+    ),
+    "workerGroupSpecs[].template",
+)
+
+
+@pytest.mark.parametrize(
+    ("model", "paths"),
+    [
+        (RayCluster, [f".spec.{path}" for path in OF_KUBERNETES]),
+        (RayJob, [".spec.submitterPodTemplate", *(f".spec.rayClusterSpec.{path}" for path in OF_KUBERNETES)]),
+        (PodGroup, [".spec.subGroupPolicy[].labelSelector"]),
+        (Queue, []),
+    ],
+)
+def test_a_spec_keeps_unknown_fields_only_in_what_kubernetes_defines(model: Any, paths: list[str]) -> None:
+    assert opened(model) == set(paths)
+
+
+@pytest.mark.parametrize("model", RESOURCES)
+def test_a_status_keeps_at_every_level_what_another_version_wrote(model: Any) -> None:
+    objects = {
+        path
+        for path, schema in walk(schema_of(model))
+        if path.startswith(".status") and schema.get("type") == "object" and "additionalProperties" not in schema
+    }
+    assert objects
+    assert objects <= keeping(model)
+
+
+@pytest.mark.parametrize("model", RESOURCES)
+def test_beside_spec_and_status_there_is_nothing(model: Any) -> None:
+    schema = schema_of(model)
+    assert set(schema["properties"]) == {"apiVersion", "kind", "metadata", "spec", "status"}
+    assert "x-kubernetes-preserve-unknown-fields" not in schema
 
 
 @pytest.mark.parametrize("model", RESOURCES)

@@ -259,17 +259,82 @@ def test_a_submission_mode_and_an_empty_template_are_left_to_the_controllers_jud
     stored(kubectl, changed(RAY_JOB, submissionMode="Carrier", rayClusterSpec={"headGroupSpec": {"template": {}}}))
 
 
-def test_unknown_fields_are_kept_at_every_level(kubectl: Kubectl) -> None:
+QUEUE: Json = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "spec": {"weight": 2}}
+SLIPS = [
+    (changed(RAY_JOB, shutdownAfterJobsFinishes=True), "spec.shutdownAfterJobsFinishes"),
+    (changed(RAY_JOB, entryPoint="python job.py"), "spec.entryPoint"),
+    (changed(RAY_JOB, submitterConfig={"backofLimit": 1}), "spec.submitterConfig.backofLimit"),
+    (
+        changed(RAY_JOB, deletionStrategy={"deletionRules": [{**BY_STATUS, "when": "now"}]}),
+        "spec.deletionStrategy.deletionRules[0].when",
+    ),
+    (
+        changed(RAY_JOB, rayClusterSpec={**RAY_CLUSTER["spec"], "rayVersio": "2.52.0"}),
+        "spec.rayClusterSpec.rayVersio",
+    ),
+    (changed(RAY_CLUSTER, autoscalerOptions={"idleTimeout": 60}), "spec.autoscalerOptions.idleTimeout"),
+    (changed(RAY_CLUSTER, gcsFaultToleranceOptions={"redisAdress": "r"}), "spec.gcsFaultToleranceOptions.redisAdress"),
+    (changed(RAY_CLUSTER, headGroupSpec={"template": TEMPLATE, "service": {}}), "spec.headGroupSpec.service"),
+    (
+        changed(RAY_CLUSTER, headGroupSpec={"template": TEMPLATE, "ingressOptions": {"tls": [{"secret": "s"}]}}),
+        "spec.headGroupSpec.ingressOptions.tls[0].secret",
+    ),
+    (
+        changed(RAY_CLUSTER, workerGroupSpecs=[{"groupName": "g", "template": TEMPLATE, "minReplica": 1}]),
+        "spec.workerGroupSpecs[0].minReplica",
+    ),
+    (changed(POD_GROUP, minMembers=3), "spec.minMembers"),
+    (changed(POD_GROUP, networkTopology={"tier": 1}), "spec.networkTopology.tier"),
+    (changed(QUEUE, wieght=3), "spec.wieght"),
+    (changed(QUEUE, guarantee={"resources": {"cpu": 1}}), "spec.guarantee.resources"),
+    (RAY_JOB | {"specs": {}}, "specs"),
+]
+
+
+@pytest.mark.parametrize(("obj", "path"), SLIPS, ids=lambda value: value if isinstance(value, str) else "")
+def test_a_misspelt_field_is_refused_by_its_path(kubectl: Kubectl, namespace: str, obj: Json, path: str) -> None:
+    told = refusal(kubectl, named(obj, namespace))
+    assert f'strict decoding error: unknown field "{path}"' in told
+
+
+@pytest.mark.parametrize(("obj", "path"), SLIPS, ids=lambda value: value if isinstance(value, str) else "")
+def test_a_client_that_is_not_strict_is_warned_and_the_field_is_not_stored(
+    kubectl: Kubectl, namespace: str, obj: Json, path: str
+) -> None:
+    """As the API server answers who does not say how strict it is to be."""
+    obj = named(obj, namespace)
+    group_version, plural = obj["apiVersion"], f"{obj['kind'].lower()}s"
+    where = plural if obj["kind"] == "Queue" else f"namespaces/{namespace}/{plural}"
+    answer = kubectl("create", "--raw", f"/apis/{group_version}/{where}", "-f", "-", obj=obj)
+    assert answer.returncode == 0, answer.stderr
+    assert f'unknown field "{path}"' in answer.stderr
+    field = path.rpartition(".")[2]
+    assert f'"{field}"' in json.dumps(obj)
+    assert f'"{field}"' not in kubectl("get", obj["kind"], obj["metadata"]["name"], "-o", "json").stdout
+
+
+def named(obj: Json, name: str) -> Json:
+    """The object; a queue, which belongs to no namespace, with a name of its own."""
+    return obj if "metadata" in obj else {**obj, "metadata": {"name": name}}
+
+
+def test_what_kubernetes_defines_keeps_fields_of_any_version(kubectl: Kubectl) -> None:
     newer: Json = {"added": {"later": [1, {"deep": "x"}]}}
-    obj = changed(RAY_CLUSTER, autoscalerOptions=newer, **newer)
-    obj["spec"]["workerGroupSpecs"] = [{"groupName": "g", "scaleStrategy": newer, "template": TEMPLATE, **newer}]
-    obj["spec"]["headGroupSpec"] = {"template": {"spec": {"containers": [{"name": "ray", **newer}], **newer}}, **newer}
+    template = {"metadata": newer, "spec": {"containers": [{"name": "ray", **newer}], **newer}, **newer}
+    options = {"resources": newer, "env": [{"name": "A", **newer}], "securityContext": newer}
+    group = {"template": template, "headService": {"metadata": newer, "spec": newer}}
+    obj = changed(RAY_CLUSTER, autoscalerOptions=options, headGroupSpec=group)
     kept = stored(kubectl, obj)["spec"]
-    assert kept["added"] == newer["added"]
-    assert kept["autoscalerOptions"] == newer
-    assert kept["headGroupSpec"] == obj["spec"]["headGroupSpec"]
-    assert kept["workerGroupSpecs"][0]["scaleStrategy"] == newer
-    assert kept["workerGroupSpecs"][0]["added"] == newer["added"]
+    assert kept["autoscalerOptions"] == options
+    assert kept["headGroupSpec"] == group
+
+
+def test_a_status_keeps_what_another_version_wrote(kubectl: Kubectl) -> None:
+    stored(kubectl, RAY_JOB)
+    newer = {"added": {"later": 1}, "rayClusterStatus": {"added": "x"}}
+    patch = ("--subresource=status", "--type=merge", "-p", json.dumps({"status": newer}), "-o", "json")
+    status = json.loads(kubectl("patch", "rayjob/demo-job", *patch).stdout)["status"]
+    assert {key: status[key] for key in newer} == newer
 
 
 def test_a_pod_group_takes_its_status_on_create_and_in_a_plain_update(kubectl: Kubectl) -> None:

@@ -1,8 +1,10 @@
 """CustomResourceDefinitions, generated from the models.
 
 The YAML is small enough for a client-side `kubectl apply`: pod templates are open objects with hardly any structure,
-because the API server judges a template when the pod is made of it. Every object keeps fields that it does not know,
-so that manifests written for a newer schema lose nothing.
+because the API server judges a template when the pod is made of it; so is whatever else Kubernetes defines (Services,
+environment, network rules). Of its own fields a spec has just those of the models: the API server refuses others with
+their paths, or warns and drops them, as it does under KubeRay's and Volcano's definitions. A status keeps what it does
+not know, since another version may have written it.
 """
 
 from __future__ import annotations
@@ -111,7 +113,17 @@ def _whole_object(model: type[Resource]) -> dict[str, Any]:
     """The schema of the resource itself; the API server knows metadata better than any schema, and requires it."""
     schema = _object(model, required=_required(model) - {"metadata"})
     schema["properties"]["metadata"] = {"type": "object"}
+    _keep_unknown(schema["properties"]["status"])
     return schema
+
+
+def _keep_unknown(schema: dict[str, Any]) -> None:
+    """Have each object of the schema keep fields that it does not know."""
+    parts = [*schema.get("properties", {}).values(), schema.get("items"), schema.get("additionalProperties")]
+    for part in filter(None, parts):
+        _keep_unknown(part)
+    if "properties" in schema:
+        schema[_PRESERVE] = True
 
 
 def _object(model: type[Model], required: set[str] | None = None) -> dict[str, Any]:
@@ -121,7 +133,6 @@ def _object(model: type[Model], required: set[str] | None = None) -> dict[str, A
     if required:
         schema["required"] = sorted(required)
     schema["properties"] = {_wire_name(name, field): _type(hints[name]) for name, field in model.model_fields.items()}
-    schema[_PRESERVE] = True
     if model.rules:
         schema["x-kubernetes-validations"] = _rules(model.rules)
     return schema

@@ -120,10 +120,17 @@ class TlsOptions(Model):
     enabled: Annotated[bool | None, Schema(default=False)] = None
 
 
+class IngressTls(Model):
+    """Hosts of the Ingress that are served with the certificate in a secret."""
+
+    hosts: list[str] | None = None
+    secret_name: str | None = None
+
+
 class IngressOptions(Model):
     """The Ingress of the dashboard."""
 
     host: str | None = None
     path: str | None = None
     path_type: Annotated[str | None, Schema(enum=("Exact", "Prefix", "ImplementationSpecific"))] = None
-    tls: list[Object] | None = None
+    tls: list[IngressTls] | None = None

@@ -60,7 +60,7 @@ def _spec(cluster: RayCluster, service: str, port: int) -> dict[str, Any]:
     if options is not None and options.host:
         rule["host"] = options.host
     if options is not None and options.tls:
-        spec["tls"] = options.tls
+        spec["tls"] = [one.dump() for one in options.tls]
     if CLASS in cluster.metadata.annotations:
         spec["ingressClassName"] = cluster.metadata.annotations[CLASS]
     return spec
