@@ -72,7 +72,9 @@ class ApiClient:
     async def __aenter__(self) -> Self:
         connector = aiohttp.TCPConnector(limit=0, ssl=self._connection.ssl or True)
         timeout = aiohttp.ClientTimeout(total=60)
-        self._open = aiohttp.ClientSession(connector=connector, timeout=timeout, read_bufsize=2**20)
+        token = await self._connection.authorization()  # of a service account it holds longer than any run
+        headers = {"Authorization": token} if token else {}
+        self._open = aiohttp.ClientSession(connector=connector, timeout=timeout, headers=headers, read_bufsize=2**20)
         return self
 
     async def __aexit__(

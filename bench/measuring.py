@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from bench.account import account_kubeconfig
 from bench.api_client import ApiClient
 from bench.api_writes import writes
 from bench.census import Census, take_census
@@ -65,10 +66,11 @@ async def measure(
 
     Raises what keeps the run from being one at all: a system that can't be built, an API server that takes no load.
     """
-    command = system.command(plane)
+    kubeconfig = account_kubeconfig(plane)
+    command = system.command(kubeconfig, plane.folder)
     install_crds(plane, system)
-    async with ApiClient(plane.kubeconfig) as client:
-        run = _Run(plane, client, scenario.in_mode(mode), mode, system, command, pace, patience)
+    async with ApiClient(kubeconfig) as client:
+        run = _Run(plane, client, scenario.in_mode(mode), mode, system, kubeconfig, command, pace, patience)
         return await run.measure()
 
 
@@ -80,12 +82,14 @@ class _Run:
         scenario: Scenario,
         mode: Mode,
         system: System,
+        kubeconfig: Path,
         command: list[str],
         pace: float,
         patience: Patience,
     ) -> None:
         self._plane, self._client, self._scenario, self._mode = plane, client, scenario, mode
         self._system, self._command, self._pace, self._patience = system, command, pace, patience
+        self._kubeconfig = kubeconfig
         self._programs = {API_SERVER: Background(plane.folder, API_SERVER), ETCD: Background(plane.folder, ETCD)}
         self._pids = {name: process_id(program) for name, program in self._programs.items()}
         self._load = Load(client, scenario, system)
@@ -129,7 +133,7 @@ class _Run:
 
     def _start(self) -> None:
         search = os.pathsep.join(filter(None, (str(REPOSITORY), os.environ.get("PYTHONPATH"))))
-        environment = {"KUBECONFIG": str(self._plane.kubeconfig), "PYTHONPATH": search}
+        environment = {"KUBECONFIG": str(self._kubeconfig), "PYTHONPATH": search}
         name = f"system-{self._system.name}"
         program = start(name, self._command, self._plane.folder, environment=environment, cwd=Path.cwd())
         self._programs[SYSTEM], self._pids[SYSTEM] = program, process_id(program)

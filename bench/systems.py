@@ -27,6 +27,10 @@ _MUSTER = (sys.executable, "-c", "from muster.cli import main; main()", "run", "
 _MUSTER_OPTIONS = ("--no-leader-election", "--health-port", "0", "--metrics-port", "0", "--log-level", "warning")
 
 
+Command = Callable[[Path, Path], list[str]]
+"""The words of a command line, for a kubeconfig and a folder that the system may use."""
+
+
 @dataclass(frozen=True, slots=True)
 class Grouping:
     """How a pod names its gang's PodGroup: by an annotation or a label (one of the two), and of which API it is."""
@@ -38,7 +42,7 @@ class Grouping:
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """A scheduler. `command` gives its command line on a control plane; what it needs built is built then.
+    """A scheduler. What it needs built is built when its `command` is asked for.
 
     Pods carry `scheduler_name` and, if there is one, the scheduling gate `gate`. A `bare` one looks at no room, so it
     is asked only where everything fits. `crds` are installed before it starts.
@@ -46,32 +50,32 @@ class System:
 
     name: str
     scheduler_name: str
-    command: Callable[[ControlPlane], list[str]]
+    command: Command
     grouping: Grouping | None = None
     gate: str = ""
     bare: bool = False
     crds: Callable[[], list[Path]] = list
 
 
-def _muster(plane: ControlPlane) -> list[str]:
-    return [*_MUSTER, "--kubeconfig", str(plane.kubeconfig), *_MUSTER_OPTIONS]
+def _muster(kubeconfig: Path, _folder: Path) -> list[str]:
+    return [*_MUSTER, "--kubeconfig", str(kubeconfig), *_MUSTER_OPTIONS]
 
 
-def _kube_scheduler(plane: ControlPlane) -> list[str]:
+def _kube_scheduler(kubeconfig: Path, _folder: Path) -> list[str]:
     binary = go_binaries(["kube-scheduler"])["kube-scheduler"]
     rate = (f"--kube-api-qps={REQUESTS_A_SECOND}", f"--kube-api-burst={REQUESTS_A_SECOND}")
-    return [str(binary), f"--kubeconfig={plane.kubeconfig}", "--leader-elect=false", "--secure-port=0", *rate]
+    return [str(binary), f"--kubeconfig={kubeconfig}", "--leader-elect=false", "--secure-port=0", *rate]
 
 
-def _coscheduling(plane: ControlPlane) -> list[str]:
-    configuration = plane.folder / "coscheduling.yaml"
-    configuration.write_text(yaml.safe_dump(coscheduling.configuration(plane.kubeconfig, REQUESTS_A_SECOND)))
+def _coscheduling(kubeconfig: Path, folder: Path) -> list[str]:
+    configuration = folder / "coscheduling.yaml"
+    configuration.write_text(yaml.safe_dump(coscheduling.configuration(kubeconfig, REQUESTS_A_SECOND)))
     return [str(coscheduling.program()), f"--config={configuration}", "--secure-port=0"]
 
 
-def _bare_client(*options: str) -> Callable[[ControlPlane], list[str]]:
-    def command(plane: ControlPlane) -> list[str]:
-        return [sys.executable, "-m", "bench.bare_client", "--kubeconfig", str(plane.kubeconfig), *options]
+def _bare_client(*options: str) -> Command:
+    def command(kubeconfig: Path, _folder: Path) -> list[str]:
+        return [sys.executable, "-m", "bench.bare_client", "--kubeconfig", str(kubeconfig), *options]
 
     return command
 
@@ -139,8 +143,8 @@ def _described(given: dict[str, str]) -> System:
         raise ValueError(f"podGroups={grouping.api_version} is not GROUP/VERSION")
     command = given["command"]
 
-    def filled(plane: ControlPlane) -> list[str]:
-        places = {"{kubeconfig}": str(plane.kubeconfig), "{folder}": str(plane.folder)}
+    def filled(kubeconfig: Path, folder: Path) -> list[str]:
+        places = {"{kubeconfig}": str(kubeconfig), "{folder}": str(folder)}
         words = shlex.split(command)
         for place, value in places.items():
             words = [word.replace(place, value) for word in words]

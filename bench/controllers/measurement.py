@@ -11,12 +11,13 @@ from dataclasses import dataclass
 
 import httpx
 
+from bench.account import account_kubeconfig
 from bench.controllers.arrivals import Arrivals, Failed, watched
 from bench.controllers.at_once import for_each
 from bench.controllers.ceiling import plain_client
 from bench.controllers.end_state import faults_of
 from bench.controllers.manifests import PODS_EACH
-from bench.controllers.plane import Crds, account_kubeconfig, dead_of_plane, fresh_plane, plane_sessions
+from bench.controllers.plane import Crds, dead_of_plane, fresh_plane, plane_sessions
 from bench.controllers.result import Figures, Result, percentile, used_since
 from bench.controllers.running_heads import RunningHeads, running_heads
 from bench.controllers.running_system import RunningSystem, running

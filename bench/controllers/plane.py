@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
-from pathlib import Path
-from typing import Any, Final
-
-import yaml
+from typing import Any
 
 from bench.controllers.systems import System
 from tests.cluster import kuberay
@@ -21,8 +18,6 @@ POD_RANGE = "127.128.0.0/9"
 _FLAGS = ("--enable-priority-and-fairness=false",)
 _INFLIGHT = 4000
 _PROGRAMS = ("kube-apiserver", "etcd", "kwok")
-_ACCOUNT, _NAMESPACE = "bench", "kube-system"
-_TOKEN_SECONDS: Final = 24 * 60 * 60
 
 
 class Crds(StrEnum):
@@ -47,33 +42,6 @@ def fresh_plane(system: System, crds: Crds, nodes: int) -> Iterator[ControlPlane
         for index in range(nodes):
             plane.add_node(node_name(index), cpu="32", memory="128Gi")
         yield plane
-
-
-def account_kubeconfig(plane: ControlPlane) -> Path:
-    """A kubeconfig with the token of a service account that may do everything, as a system in a cluster has one.
-
-    The API server remembers for a while whose a token is; who shows a certificate is verified at each request.
-    """
-    accounts = f"/api/v1/namespaces/{_NAMESPACE}/serviceaccounts"
-    plane.api.create(accounts, {"metadata": {"name": _ACCOUNT}})
-    binding = {
-        "metadata": {"name": _ACCOUNT},
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
-        "subjects": [{"kind": "ServiceAccount", "name": _ACCOUNT, "namespace": _NAMESPACE}],
-    }
-    plane.api.create("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", binding)
-    request = {
-        "apiVersion": "authentication.k8s.io/v1",
-        "kind": "TokenRequest",
-        "spec": {"expirationSeconds": _TOKEN_SECONDS},
-    }
-    token = plane.api.create(f"{accounts}/{_ACCOUNT}/token", request)["status"]["token"]
-    document = yaml.safe_load(plane.kubeconfig.read_text())
-    document["users"][0]["user"] = {"token": token}
-    path = plane.folder / "account.kubeconfig"
-    path.touch(mode=0o600)
-    path.write_text(yaml.safe_dump(document))
-    return path
 
 
 def node_name(index: int) -> str:

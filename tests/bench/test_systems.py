@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
 from bench.__main__ import main
 from bench.manifests import gang_pod, pod_group
 from bench.systems import SYSTEMS, Grouping, parse
-from tests.cluster.control_plane import ControlPlane
 
-PLANE = cast(ControlPlane, SimpleNamespace(kubeconfig=Path("/run/kubeconfig"), folder=Path("/run")))
 VOLCANO = (
     "name=volcano schedulerName=volcano groupAnnotation=scheduling.k8s.io/group-name crds=volcano/crds "
     "command='vc-scheduler --kubeconfig={kubeconfig} --conf \"{folder}/a b.yaml\" --tiers=1,2'"
@@ -26,7 +23,7 @@ def test_a_system_of_the_users_own() -> None:
     assert volcano.grouping == Grouping("scheduling.volcano.sh/v1beta1", annotation="scheduling.k8s.io/group-name")
     assert volcano.crds() == [Path("volcano/crds")]
     words = ["vc-scheduler", "--kubeconfig=/run/kubeconfig", "--conf", "/run/a b.yaml", "--tiers=1,2"]
-    assert volcano.command(PLANE) == words
+    assert volcano.command(Path("/run/kubeconfig"), Path("/run")) == words
 
 
 @pytest.mark.parametrize("name", [each.name for each in SYSTEMS])
