@@ -184,7 +184,9 @@ async def test_pods_that_lose_their_owner_reference_are_made_up_for_at_once(seen
     )
 
 
-async def test_suspension_gives_everything_back_and_resuming_brings_it_again(seen: Observed) -> None:
+async def test_suspension_gives_everything_back_and_resuming_brings_it_again(
+    seen: Observed, stand_ins: StandIns
+) -> None:
     await create(seen, ray_cluster("demo"))
     await seen.cluster_state("demo", "ready")
     await seen.api.patch(RAYCLUSTERS, seen.namespace, "demo", {"spec": {"suspend": True}})
@@ -201,9 +203,12 @@ async def test_suspension_gives_everything_back_and_resuming_brings_it_again(see
     assert group["spec"]["minMember"] == 0
     assert not group["spec"].get("minResources")
 
+    stand_ins.holds_back = lambda _: True
     await seen.api.patch(RAYCLUSTERS, seen.namespace, "demo", {"spec": {"suspend": None}})
-    status = await seen.cluster_state("demo", "ready")
+    status = await seen.cluster_state("demo", "")
     assert conditions(status)["RayClusterSuspended"] == "False"
+    stand_ins.holds_back = lambda _: False
+    await seen.cluster_state("demo", "ready")
     await seen.until(PODGROUPS, "ray-demo-pg", lambda pg: pg["spec"]["minMember"] == 3, "the gang is back")
 
 

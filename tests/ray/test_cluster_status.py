@@ -350,7 +350,8 @@ def test_suspension_deletes_then_rests_then_resumes() -> None:
 
     resumed = status_of(stored(gone), head(ready="False"))
     assert conditions(resumed)["RayClusterSuspended"][0] == "False"
-    assert resumed["state"] == "suspended"
+    assert resumed["state"] == ""
+    assert status_of(stored(gone))["state"] == ""
     assert status_of(stored(resumed), *two_pods())["state"] == "ready"
 
 

@@ -5,7 +5,7 @@ included, so that comparing the two tells whether to write. Fields mean what the
 
 - `state` is `ready` while all pods that are wanted run and are ready, and no longer: then it is empty. With Ray's
   autoscaler, which adds and takes workers all the time, head and least workers are enough. It becomes `suspended` when
-  a suspended cluster has no pod left, and stays so until the cluster is ready again.
+  a suspended cluster has no pod left, and is empty again once the cluster resumes.
 - RayClusterProvisioned becomes True likewise, and stays so until the cluster has been suspended.
 - Suspending is atomic: once begun it goes on until no pod is left, whatever the spec says meanwhile.
 """
@@ -85,7 +85,8 @@ def _state(cluster: RayCluster, pods: Sequence[Pod], complete: bool, census: _Ce
         return before
     if complete:
         return "ready"
-    return "" if before == "ready" and not census.serves else before
+    # KubeRay has a cluster that resumes called suspended until it is ready.
+    return "" if before == "suspended" or (before == "ready" and not census.serves) else before
 
 
 @dataclass(frozen=True, slots=True)
