@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-import os
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,12 +14,11 @@ from muster.api.podgroup import PodGroup
 from muster.api.raycluster import RayCluster
 from muster.api.rayjob import RayJob
 from tests.cluster.control_plane import ControlPlane
-from tests.cluster.gobuild import go_binaries
+from tests.cluster.kubectl import Answer, run_kubectl
 
 pytestmark = pytest.mark.control_plane
 
 Json = dict[str, Any]
-Answer = subprocess.CompletedProcess[str]
 Kubectl = Callable[..., Answer]
 
 CRDS = Path(__file__).parents[2] / "crds"
@@ -61,19 +58,6 @@ def kubectl(control_plane: ControlPlane, installed: Answer, namespace: str) -> K
     """Run kubectl in a fresh namespace; `obj` goes to its standard input."""
     assert installed.returncode == 0, installed.stderr
     return lambda *arguments, obj=None: run_kubectl(control_plane, "--namespace", namespace, *arguments, obj=obj)
-
-
-def run_kubectl(control_plane: ControlPlane, *arguments: str, obj: Json | None = None) -> Answer:
-    program = go_binaries(["kubectl"])["kubectl"]
-    return subprocess.run(
-        [program, *arguments],
-        input=None if obj is None else json.dumps(obj),
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        env={"KUBECONFIG": str(control_plane.kubeconfig), "HOME": os.environ.get("HOME", "/")},
-    )
 
 
 def changed(obj: Json, **spec: Any) -> Json:

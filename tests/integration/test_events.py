@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
@@ -11,8 +12,11 @@ from typing import Any
 
 from muster.kube.client import ApiClient
 from muster.kube.events import EventRecorder, ObjectReference
-from muster.kube.resource import EVENTS
+from muster.kube.resource import EVENTS, RAYJOBS
+from tests.cluster.control_plane import ControlPlane
+from tests.cluster.kubectl import run_kubectl
 from tests.integration.fault_proxy import Answer, FaultProxy, LoseAnswer, matching
+from tests.integration.ray_manifests import ray_job as ray_job_manifest
 
 
 @asynccontextmanager
@@ -62,6 +66,20 @@ async def test_an_event_arrives_with_all_its_parts(api: ApiClient, namespace: st
         "name": "demo-job",
         "uid": "u1",
     }
+
+
+async def test_kubectl_describes_the_events_of_an_object_in_the_order_in_which_they_came(
+    control_plane: ControlPlane, api: ApiClient, namespace: str
+) -> None:
+    job = await api.create(RAYJOBS, namespace, ray_job_manifest("demo-job"))
+    recorder = EventRecorder(api, "muster")
+    async with running(recorder):
+        for number in range(30):
+            recorder.event(ray_job(namespace, job["metadata"]["uid"]), "Normal", "News", f"number {number}", "Act")
+    described = await asyncio.to_thread(
+        run_kubectl, control_plane, "describe", "rayjob", "demo-job", "--namespace", namespace
+    )
+    assert re.findall(r"number (\d+)", described.stdout) == [str(number) for number in range(30)]
 
 
 async def test_the_same_news_is_said_once_and_another_change_again(api: ApiClient, namespace: str) -> None:

@@ -46,7 +46,7 @@ _LONGEST_PAUSE: Final = 10.0
 class EventRecorder:
     """Posts Events of events.k8s.io/v1 in the name of `component`.
 
-    `clock` gives the wall-clock time, `sleep` and `suffix` (a random name part) are injected too.
+    `clock` gives the wall-clock time, `sleep` and `suffix` (the random end of a name) are injected too.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class EventRecorder:
         instance: str | None = None,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         sleep: Sleep = asyncio.sleep,
-        suffix: Callable[[], str] = lambda: f"{random.getrandbits(64):016x}",
+        suffix: Callable[[], str] = lambda: f"{random.getrandbits(32):08x}",
     ) -> None:
         self._client = client
         self._component = component
@@ -172,7 +172,7 @@ class EventRecorder:
             "apiVersion": EVENTS.api_version,
             "kind": EVENTS.kind,
             "metadata": {
-                "name": f"{about.name[:_LONGEST_NAME].rstrip('.-')}.{self._suffix()}",
+                "name": f"{about.name[:_LONGEST_NAME].rstrip('.-')}.{_sortable(at)}{self._suffix()}",
                 # Events on cluster-scoped objects live in the default namespace.
                 "namespace": about.namespace or "default",
             },
@@ -185,3 +185,12 @@ class EventRecorder:
             "note": news.message.encode()[:_LONGEST_NOTE].decode(errors="ignore"),
             "regarding": {key: value for key, value in reference.items() if value},
         }
+
+
+def _sortable(at: datetime) -> str:
+    """The moment in microseconds, as hexadecimal digits that sort like it.
+
+    `kubectl describe` sorts by `lastTimestamp`, which an event of this API may not have; what is equal stays in the
+    order of names, in which the API server lists.
+    """
+    return f"{int(at.timestamp() * 1_000_000):014x}"
