@@ -272,7 +272,7 @@ def test_names_scope_and_status_subresource(definition: Definition, names: Json,
             "desired workers, available workers, cpus, memory, gpus, tpus*, status, age, head pod IP*, "
             "head service IP*",
         ),
-        (RayJob, "job status, deployment status, ray cluster name, start time, end time, age"),
+        (RayJob, "job status, deployment status, ray cluster name, start time, end time, age, reason*, message*"),
         (PodGroup, "STATUS, minMember, RUNNINGS, AGE, QUEUE*"),
         (Queue, "PARENT, STATE, WEIGHT, AGE"),
     ],

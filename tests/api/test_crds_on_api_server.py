@@ -370,6 +370,11 @@ def test_the_start_values_of_a_ray_jobs_counters_come_with_its_status(kubectl: K
             "HEAD SERVICE IP",
         ),
         (RAY_JOB, ["rayjobs"], "NAME  JOB STATUS  DEPLOYMENT STATUS  RAY CLUSTER NAME  START TIME  END TIME  AGE"),
+        (
+            RAY_JOB,
+            ["rayjobs", "-o", "wide"],
+            "NAME  JOB STATUS  DEPLOYMENT STATUS  RAY CLUSTER NAME  START TIME  END TIME  AGE  REASON  MESSAGE",
+        ),
         (POD_GROUP, ["pg"], "NAME  STATUS  MINMEMBER  RUNNINGS  AGE"),
         (POD_GROUP, ["podgroups", "-o", "wide"], "NAME  STATUS  MINMEMBER  RUNNINGS  AGE  QUEUE"),
     ],

@@ -206,6 +206,8 @@ class RayJob(Resource):
             Column("start time", "string", ".status.startTime"),
             Column("end time", "string", ".status.endTime"),
             Column("age", "date", ".metadata.creationTimestamp"),
+            Column("reason", "string", ".status.reason", priority=1),
+            Column("message", "string", ".status.message", priority=1),
         ),
     )
 
