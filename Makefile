@@ -10,7 +10,7 @@ STAMP  := $(VENV)/.installed
 # Where the end-to-end tests run: `kind` (made by the harness) or `current` (the cluster that KUBECONFIG names).
 CLUSTER ?= kind
 # How many of them at once; a small cluster that is given may have room for one only.
-PARALLEL ?= 2
+PARALLEL ?= 3
 # How many integration tests at once.
 PROCESSES ?= 2
 # `make demo KEEP=1` leaves the cluster up.

@@ -29,6 +29,7 @@ from tests.e2e.install import InstallError, install, kubectl
 from tests.e2e.target import Target
 from tests.e2e.workloads import REPOSITORY
 
+CONFIGURATION = Path(__file__).with_name("kind-config.yaml")
 LOGS = REPOSITORY / "build" / "compatibility"
 _FAILURES = (PrerequisiteError, CommandFailedError, InstallError, LookupError, TimeoutError)
 
@@ -43,7 +44,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         built = programs(Cache(steps=steps), steps)
         _check_complete(built)
-        with targets.kind(steps, name=options.name, keep=options.keep, prepare=images.load) as target:
+        with targets.kind(
+            steps, name=options.name, configuration=CONFIGURATION, keep=options.keep, prepare=images.load
+        ) as target:
             with steps.step("Muster into the cluster"):
                 install(target)
             if not options.admission:

@@ -52,17 +52,23 @@ def current() -> Target:
 
 @contextmanager
 def kind(
-    steps: Steps, *, name: str, keep: bool = False, prepare: Callable[[NodeCluster], None] | None = None
+    steps: Steps,
+    *,
+    name: str,
+    configuration: Path | None = None,
+    keep: bool = False,
+    prepare: Callable[[NodeCluster], None] | None = None,
 ) -> Iterator[Target]:
     """A kind cluster with Ray's and Muster's images on its nodes; gone afterwards unless `keep`.
 
-    `prepare` is given the cluster when it is up, for what else its nodes shall have.
+    `configuration` is kind's, by default the repository's. `prepare` is given the cluster when it is up, for what else
+    its nodes shall have.
     """
     # Imported here: the node level is not needed, and may not be possible, where the cluster is given.
-    from tests.cluster.node.cluster import NodeCluster
+    from tests.cluster.node.cluster import CONFIGURATION, NodeCluster
     from tests.cluster.node.muster_image import build_muster_image
 
-    cluster = NodeCluster(name=name, steps=steps)
+    cluster = NodeCluster(name=name, configuration=configuration or CONFIGURATION, steps=steps)
     try:
         # Built while the nodes start; what is asked for afterwards is there already.
         cluster.start(reuse=keep, meanwhile=lambda: build_muster_image(cluster))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.e2e.api import Api, wait_until
+from tests.e2e.api import Api, Manifest, wait_until
 from tests.e2e.observer import Observer
 from tests.e2e.rayjobs import wait_for_deployment_status, wait_for_refusal
 from tests.e2e.target import Target
@@ -55,14 +55,16 @@ def test_a_gang_waits_whole_for_its_queue(api: Api, target: Target, namespace: s
 
 @pytest.mark.alone
 def test_a_gang_waits_whole_for_room_on_the_nodes(api: Api, target: Target, namespace: str, observer: Observer) -> None:
-    # One worker of more than half a node's CPUs on each of the two nodes: no room for a second such pair.
+    # One worker of more than half a node's CPUs on each node: no room for a second such gang.
+    nodes = [node for node in api.list("Node") if not node["spec"].get("taints")]
     jobs = [
         ray_job(
             job,
             namespace,
             ray_image=target.ray_image,
             entrypoint=ENTRYPOINT,
-            worker_cpu=more_than_half_a_node(api),
+            workers=len(nodes),
+            worker_cpu=more_than_half_of_each(nodes),
             head_cpu="200m",
         )
         for job in ("first", "second")
@@ -70,10 +72,9 @@ def test_a_gang_waits_whole_for_room_on_the_nodes(api: Api, target: Target, name
     run_two(api, namespace, observer, jobs, "cpu", "nodes")
 
 
-def more_than_half_a_node(api: Api) -> str:
-    """A CPU request that fits once, not twice, on each node that takes Ray pods. Two nodes are expected to."""
-    schedulable = [n for n in api.list("Node") if not n["spec"].get("taints")]
-    if len(schedulable) != 2:
-        pytest.skip("needs exactly two nodes without taints, so that two big workers fill the cluster")
-    milli = min(int(float(n["status"]["allocatable"]["cpu"]) * 1000) for n in schedulable)
-    return f"{milli // 2 + 100}m"
+def more_than_half_of_each(nodes: list[Manifest]) -> str:
+    """A CPU request that fits once, not twice, on each of these nodes, which have to be alike."""
+    milli = {int(float(node["status"]["allocatable"]["cpu"]) * 1000) for node in nodes}
+    if len(milli) != 1:
+        pytest.skip("needs nodes of one size, so that a big worker on each fills the cluster")
+    return f"{milli.pop() // 2 + 100}m"

@@ -29,7 +29,6 @@ from tests.cluster.runs import Runs
 LEVEL = "node"
 CONFIGURATION = Path(__file__).parents[3] / "kind-config.yaml"
 
-_WORKERS = CONFIGURATION.read_text().count("role: worker")
 _READY = "180s"
 _ADOPTION_SECONDS = 90.0
 """After an engine was killed its nodes start anew, and the API server refuses what it does not know yet."""
@@ -57,10 +56,18 @@ def _read_record(folder: Path) -> _Record | None:
 
 
 class NodeCluster:
-    """The kind cluster `name`. Its kubeconfig and images are of use once it has started."""
+    """The kind cluster `name`, as kind's `configuration` says. Kubeconfig and images are of use once it has started."""
 
-    def __init__(self, name: str = "muster", *, steps: Steps | None = None, cache: Cache | None = None) -> None:
+    def __init__(
+        self,
+        name: str = "muster",
+        *,
+        configuration: Path = CONFIGURATION,
+        steps: Steps | None = None,
+        cache: Cache | None = None,
+    ) -> None:
         self.name = name
+        self._configuration = configuration
         self.steps = steps or Steps()
         self.cache = cache or Cache(steps=self.steps)
         self._runs = Runs(LEVEL, root=self.cache.root / "runs", cache=self.cache, destroy=self._destroy)
@@ -192,7 +199,7 @@ class NodeCluster:
     def _create_nodes(self) -> None:
         image = [f"--image={self.supply.node_image}"] if self.supply.node_image else []
         with self.steps.step(f"Creating the kind cluster {self.name}"):
-            self._kind("create", "cluster", f"--config={CONFIGURATION}", *image)
+            self._kind("create", "cluster", f"--config={self._configuration}", *image)
 
     def _workers_take_images(self) -> bool:
         """Tell whether the container runtimes of all workers answer; kind makes and starts them one by one."""
@@ -202,7 +209,7 @@ class NodeCluster:
                 self.docker.run("exec", worker, "ctr", "version")
         except CommandFailedError:
             return False
-        return len(workers) == _WORKERS
+        return len(workers) == self._configuration.read_text().count("role: worker")
 
     def _refuse_a_strangers_name(self) -> None:
         """Without a record nothing is taken down, so that a user's own cluster of this name outlives our failure."""

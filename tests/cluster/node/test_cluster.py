@@ -25,7 +25,7 @@ case "$name $1 $2" in
   if [ -e "{folder}/slow" ]; then for _ in $(seq 200); do [ -e "{folder}/loaded" ] || sleep 0.1; done; fi
   echo "created" >>"{folder}/calls" ;;
 "kind load image-archive") touch "{folder}/loaded" ;;
-"kind get nodes") echo "one-control-plane one-worker2 one-worker" ;;
+"kind get nodes") echo "one-control-plane one-worker2 one-worker one-worker3" ;;
 esac
 exit 0
 """
@@ -89,7 +89,7 @@ def test_a_cluster_is_made_from_the_repositorys_configuration_and_its_workers_ge
     started.start()
     assert sorted(calls(machine, "kind create", "kind load")) == [
         f"kind create cluster --config={module.CONFIGURATION} --image=node:1 --name=one",
-        "kind load image-archive /images/ray/1/image.tar --nodes=one-worker,one-worker2 --name=one",
+        "kind load image-archive /images/ray/1/image.tar --nodes=one-worker,one-worker2,one-worker3 --name=one",
     ]
     assert started.kubeconfig.read_text() == "of our own\n"
     started.stop()
