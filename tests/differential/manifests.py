@@ -34,7 +34,7 @@ class Case:
 
     def lacking(self) -> str | None:
         """What of the case this version of Muster does not have yet; None when it has all."""
-        missing = [str(problem) for one in self.ray_objects for problem in _problems(one) if _NOT_YET in str(problem)]
+        missing = [str(problem) for one in self.ray_objects for problem in problems(one) if _NOT_YET in str(problem)]
         return "; ".join(missing) or None
 
 
@@ -43,6 +43,14 @@ def samples(config: Path) -> list[Case]:
     folder = config / "samples"
     cases = [Case(_name(folder, file), tuple(_documents(file))) for file in sorted(folder.rglob("*.yaml"))]
     return [case for case in cases if case.ray_objects]
+
+
+def problems(manifest: Manifest) -> list[FieldProblem]:
+    """What Muster's rules say of a RayCluster or RayJob."""
+    named = {**manifest, "metadata": {"namespace": "default", "uid": "1", **manifest["metadata"]}}
+    if manifest["kind"] == "RayCluster":
+        return validate_ray_cluster(RayCluster.parse(named))
+    return validate_ray_job(RayJob.parse(named))
 
 
 def _name(folder: Path, file: Path) -> str:
@@ -56,10 +64,3 @@ def _documents(file: Path) -> Iterator[Manifest]:
             # A name that the API server makes up would be another one under each operator.
             metadata.setdefault("name", str(metadata.pop("generateName", "")).rstrip("-"))
             yield {**document, "metadata": metadata}
-
-
-def _problems(manifest: Manifest) -> list[FieldProblem]:
-    named = {**manifest, "metadata": {"namespace": "default", "uid": "1", **manifest["metadata"]}}
-    if manifest["kind"] == "RayCluster":
-        return validate_ray_cluster(RayCluster.parse(named))
-    return validate_ray_job(RayJob.parse(named))

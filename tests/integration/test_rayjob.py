@@ -230,6 +230,7 @@ BAD_LIMITS = cluster_spec(worker_group(minReplicas=5, maxReplicas=2))
             id="no containers",
         ),
         pytest.param("minReplicas", {"rayClusterSpec": BAD_LIMITS}, {"rayClusterSpec": cluster_spec()}, id="limits"),
+        pytest.param("entrypoint", {"entrypoint": ""}, {"entrypoint": "succeed"}, id="nothing to run"),
         pytest.param("submissionMode", {"submissionMode": "Pigeon"}, {"submissionMode": "HTTPMode"}, id="mode"),
         pytest.param("runtimeEnvYAML", {"runtimeEnvYAML": "a: [1"}, {"runtimeEnvYAML": "env_vars: {}"}, id="YAML"),
         pytest.param("backoffLimit", {"backoffLimit": -1}, {"backoffLimit": 0}, id="negative number"),
@@ -383,6 +384,7 @@ async def test_a_deadline_ends_the_job_and_stops_it_in_ray(
         pytest.param({"suspend": True}, "suspend", id="a suspension that is refused"),
         pytest.param({"submissionMode": "Pigeon"}, "submissionMode", id="a mode that there is not"),
         pytest.param({"rayClusterSpec": None}, "rayClusterSpec", id="no cluster"),
+        pytest.param({"entrypoint": None}, "entrypoint", id="nothing to run"),
     ],
 )
 async def test_a_bad_edit_of_a_running_job_is_told_and_changes_nothing(

@@ -40,6 +40,11 @@ BOMB = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "\n".join(
 )
 
 
+OWN_COMMAND: Json = {
+    "spec": {"containers": [{"name": "s", "command": ["ray", "job", "submit", "--", "python", "job.py"]}]}
+}
+
+
 @pytest.mark.parametrize(
     "obj",
     [
@@ -50,7 +55,9 @@ BOMB = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "\n".join(
         job(submissionMode="SidecarMode"),
         job(submissionMode="InteractiveMode", jobId="mine", backoffLimit=0),
         job(submissionMode=""),
-        job(entrypoint=...),
+        job(entrypoint=..., submissionMode="InteractiveMode"),
+        job(entrypoint=..., submitterPodTemplate=OWN_COMMAND),
+        job(entrypoint=" ", submissionMode="K8sJobMode", submitterPodTemplate=OWN_COMMAND),
         job(suspend=True, shutdownAfterJobFinishes=True),
         job(suspend=False),
         job(ttlSecondsAfterFinished=10, shutdownAfterJobFinishes=True),
@@ -95,6 +102,28 @@ BOMB = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "\n".join(
 )
 def test_what_users_of_kuberay_write_is_fine(obj: Json) -> None:
     assert problems(obj) == []
+
+
+NOTHING_TO_RUN = "spec.entrypoint: is required; write the command that Ray is to run"
+
+
+@pytest.mark.parametrize("entrypoint", [..., None, "", " \n"])
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        {"submissionMode": "K8sJobMode"},
+        {"submissionMode": "HTTPMode"},
+        {"submissionMode": "SidecarMode"},
+        {"clusterSelector": {"ray.io/cluster": "x"}, "rayClusterSpec": ...},
+        {"submissionMode": "HTTPMode", "submitterPodTemplate": OWN_COMMAND},
+        {"submitterPodTemplate": {"spec": {"containers": [{"name": "s", "args": ["x"], "command": []}]}}},
+        {"submitterPodTemplate": {"spec": {"containers": [{"name": "s"}, *OWN_COMMAND["spec"]["containers"]]}}},
+        {"submitterPodTemplate": {"spec": {"nodeSelector": {"a": "b"}}}},
+    ],
+)
+def test_a_job_has_something_to_run(entrypoint: Any, fields: Json) -> None:
+    assert problems(job(entrypoint=entrypoint, **fields)) == [NOTHING_TO_RUN]
 
 
 @pytest.mark.parametrize(
@@ -326,5 +355,6 @@ def test_the_head_service_of_its_cluster_has_another_name_than_that_of_the_job()
 
 def test_a_job_without_a_spec_is_told_what_it_lacks() -> None:
     assert problems({"metadata": {"name": "demo-job"}}) == [
-        "spec.rayClusterSpec: is required; describe the cluster to run on"
+        "spec.rayClusterSpec: is required; describe the cluster to run on",
+        NOTHING_TO_RUN,
     ]

@@ -1,4 +1,4 @@
-"""What Ray is asked to run: the runtime environment and the needs of the entrypoint."""
+"""What Ray is asked to run: the entrypoint, its runtime environment and its needs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from muster.api.rayjob import RayJob, SubmissionMode
 from muster.ray import names
 from muster.ray.runtime_env import RuntimeEnvError, read_runtime_env
 from muster.ray.submitter import LONGEST_SUBMISSION, submission
-from muster.ray.validation.view import Problems
+from muster.ray.validation.view import Problems, Template
 
 _NOT_IN_JOB_IDS: Final = ("Cc", "Cs", "Zl", "Zp")
 """Unicode's categories of control characters, halves of surrogate pairs, and separators of lines and paragraphs."""
@@ -38,6 +38,22 @@ def _wrong_with_job_id(job: RayJob) -> str | None:
         shown = json.dumps(wanted)
         return f'{shown} has a slash or a control character; use letters, digits, "-", "_" and "."'
     return None
+
+
+def entrypoint(job: RayJob) -> Problems:
+    """There is something to run: Ray takes an empty command, and says that it succeeded."""
+    if (job.spec.entrypoint or "").strip() or job.spec.mode == SubmissionMode.INTERACTIVE or _submits_itself(job):
+        return
+    yield FieldProblem("spec.entrypoint", "is required; write the command that Ray is to run")
+
+
+def _submits_itself(job: RayJob) -> bool:
+    """Whether the user's own command submits the job, as in KubeRay's sample `ray-job.light-weight-submitter`."""
+    if job.spec.mode != SubmissionMode.K8S_JOB:
+        return False
+    template = Template.read(job.spec.submitter_pod_template or {}, "spec.submitterPodTemplate")
+    first = template.parsed.containers[:1]
+    return not template.sound or any(container.command for container in first)
 
 
 def runtime_environment(job: RayJob) -> Problems:

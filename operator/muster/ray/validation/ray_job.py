@@ -180,6 +180,7 @@ JOB_RULES: tuple[JobRule, ...] = (
     time_to_live,
     deadlines,
     backoff_limits,
+    program.entrypoint,
     program.job_id,
     program.runtime_environment,
     program.entrypoint_amounts,
