@@ -119,6 +119,12 @@ def test_a_condition_of_ours_that_is_no_longer_wanted_goes() -> None:
     assert patch(group, wanted(Phase.PENDING)) == {"metadata": {"uid": "u"}, "status": {"conditions": []}}
 
 
+def test_conditions_that_say_nothing_go_and_those_of_others_stay() -> None:
+    other = wire("Topology", "True", "x")
+    group = shown({"phase": "Pending", "conditions": [{}, {"status": "True"}, other]})
+    assert patch(group, wanted(Phase.PENDING)) == {"metadata": {"uid": "u"}, "status": {"conditions": [other]}}
+
+
 def test_the_reason_is_an_annotation_for_machines() -> None:
     reason = Reason(
         Code.QUEUE_QUOTA, resource="cpu", requested=2000, used=3500, limit=4000, queue="q", nodes=(("x", 2),)

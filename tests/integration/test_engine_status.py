@@ -117,6 +117,14 @@ async def test_a_pod_group_whose_annotations_leave_no_room_says_its_phase_and_co
     ]
 
 
+async def test_a_condition_of_nothing_that_others_have_put_there_is_taken_away(desk: Desk, gangs: Gangs) -> None:
+    await gangs.pod_group("pg", 3)
+    junk: dict[str, Any] = {"status": {"conditions": [{}]}}
+    await gangs.api.patch(PODGROUPS, gangs.namespace, "pg", junk)
+    found = await desk.say("pg", WAITS)
+    assert (found.status.phase, [each.type for each in found.status.conditions]) == ("Inqueue", ["Unschedulable"])
+
+
 async def test_annotations_may_have_as_many_bytes_as_muster_reckons_with(gangs: Gangs) -> None:
     await gangs.pod_group("full", 3, annotations={"a": "ä" * ((LARGEST - 2) // 2) + "b"})
     with pytest.raises(Invalid):

@@ -75,6 +75,35 @@ async def test_a_cluster_edited_into_nonsense_does_not_keep_a_job_from_its_end(
     await seen.job_state("demo", "Complete")
 
 
+JUNK: dict[str, Any] = {"status": {"conditions": [{}]}}
+"""Our schema takes it, and Volcano's: a condition has neither type nor status."""
+
+
+async def test_a_status_that_others_have_spoilt_does_not_keep_a_job_from_its_end(
+    seen: Observed, operator: Operator, dashboards: RayDashboards
+) -> None:
+    status = await start(seen)
+    await seen.api.patch(PODGROUPS, seen.namespace, "ray-demo-pg", JUNK)
+    dashboards.run_of(status["jobId"]).end("SUCCEEDED")
+    await seen.job_state("demo", "Complete")
+
+
+async def test_a_status_that_others_have_spoilt_does_not_hold_up_a_suspension(
+    seen: Observed, operator: Operator
+) -> None:
+    await start(seen, shutdownAfterJobFinishes=True)
+    await seen.api.create(RAYCLUSTERS, seen.namespace, ray_cluster("alone"))
+    await seen.cluster_state("alone", "ready")
+    suspend = {"spec": {"suspend": True}}
+    for name, resource in (("demo", RAYJOBS), ("alone", RAYCLUSTERS)):
+        await seen.api.patch(PODGROUPS, seen.namespace, f"ray-{name}-pg", JUNK)
+        await seen.api.patch(resource, seen.namespace, name, suspend)
+    await seen.job_state("demo", "Suspended")
+    await seen.cluster_state("alone", "suspended")
+    await seen.gone(PODS)
+    assert [one["spec"]["minMember"] for one in await seen.all(PODGROUPS)] == [0, 0]
+
+
 async def test_a_bad_edit_of_a_running_job_is_told_and_ray_is_still_listened_to(
     seen: Observed, operator: Operator, dashboards: RayDashboards, stand_ins: StandIns
 ) -> None:

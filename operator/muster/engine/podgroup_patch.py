@@ -147,8 +147,11 @@ def _changed_fields(
 def _conditions(
     shown: PodGroup, status: PodGroupStatus, now: float, transition_id: Callable[[], str]
 ) -> list[PodGroupCondition]:
-    """The whole list: conditions that say the same stay as they are, at most one of each type, order kept."""
-    there = {each.type: each for each in shown.status.conditions}
+    """The whole list: conditions that say the same stay as they are, at most one of each type, order kept.
+
+    Those of no type say nothing to anybody.
+    """
+    there = {each.type: each for each in shown.status.conditions if each.type}
     wanted = {each.type: _merged(each, there.get(each.type), now, transition_id) for each in status.conditions}
     kept = {kind: each for kind, each in there.items() if kind in wanted or kind not in _OURS}
     return list({**kept, **wanted}.values())

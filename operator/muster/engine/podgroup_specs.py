@@ -46,7 +46,7 @@ def pod_group_spec(group: objects.PodGroup) -> PodGroupSpec:
         priority_class=spec.priority_class_name or "",
         creation=unix_seconds(meta.creation_timestamp),
         phase=_PHASES.get(status.phase or ""),
-        conditions=tuple(_condition(each) for each in status.conditions),
+        conditions=tuple(_condition(each) for each in status.conditions if each.type),
         running=status.running,
         succeeded=status.succeeded,
         failed=status.failed,

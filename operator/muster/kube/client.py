@@ -1,8 +1,8 @@
 """The API server as verbs: get, list, create, replace, patch, delete, bind, and the stream that informers live on.
 
 Bodies are plain dicts; answers are decoded into the type asked for (a msgspec Struct of `muster.kube.objects`, or a
-dict). Every failure is an ApiError. Writes are sent once (see `transport`): after `Unreachable` or `ServerError` a
-write may have landed.
+dict); one of another shape raises UnreadableObject, a write's after it has landed. Every failure is an ApiError. Writes
+are sent once (see `transport`): after `Unreachable` or `ServerError` a write may have landed.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing_extensions import TypeVar
 
 from muster.kube.config import Connection
 from muster.kube.errors import UNREADABLE, Conflict, Expired, Invalid, Undecodable, error_from_status
+from muster.kube.malformed import MalformedObject, UnreadableObject, read_again
 from muster.kube.resource import PODS, Resource
 from muster.kube.transport import Query, Sleep, Transport
 
@@ -96,7 +97,7 @@ class ApiClient:
         decode: type[T] = dict,  # type: ignore[assignment]
     ) -> T:
         """One object. Raises NotFound."""
-        return _decoded(await self._transport.read(resource.path(namespace, name)), decode)
+        return _decoded(await self._transport.read(resource.path(namespace, name)), decode, resource)
 
     async def list(
         self,
@@ -110,9 +111,11 @@ class ApiClient:
         """All objects of a kind in one namespace, or (None) in all. Raises Undecodable if one of them is malformed."""
         select = {"label_selector": label_selector, "field_selector": field_selector}
         try:
-            return [_decoded(raw, decode) async for raw in self._items(resource, namespace, LIST_CHUNK, **select)]
+            return [
+                _decoded(raw, decode, resource) async for raw in self._items(resource, namespace, LIST_CHUNK, **select)
+            ]
         except Expired:  # the pages took longer than the server keeps a moment: ask for all at once
-            return [_decoded(raw, decode) async for raw in self._items(resource, namespace, 0, **select)]
+            return [_decoded(raw, decode, resource) async for raw in self._items(resource, namespace, 0, **select)]
 
     async def _items(
         self, resource: Resource, namespace: str | None, chunk: int, **select: str | None
@@ -136,7 +139,8 @@ class ApiClient:
         With `dry_run` the server only judges it; with `strict` it refuses fields that it does not know.
         """
         query = {"dryRun": "All" if dry_run else None, "fieldValidation": "Strict" if strict else None}
-        return _decoded(await self._transport.write("POST", resource.path(namespace), body, query=query), decode)
+        answer = await self._transport.write("POST", resource.path(namespace), body, query=query)
+        return _decoded(answer, decode, resource)
 
     async def replace(
         self,
@@ -152,7 +156,7 @@ class ApiClient:
         object has changed since.
         """
         path = resource.path(namespace, name, subresource)
-        return _decoded(await self._transport.write("PUT", path, body), decode)
+        return _decoded(await self._transport.write("PUT", path, body), decode, resource)
 
     async def patch(
         self,
@@ -181,7 +185,7 @@ class ApiClient:
                 # The server has no other word for a test that failed.
                 raise Conflict(error.status, error.reason, "a test of the JSON patch does not hold") from error
             raise
-        return _decoded(answer, decode)
+        return _decoded(answer, decode, resource)
 
     async def delete(
         self,
@@ -210,7 +214,7 @@ class ApiClient:
         }
         body = {key: value for key, value in options.items() if value is not None}
         answer = await self._transport.write("DELETE", resource.path(namespace, name), body)
-        return None if _decoded(answer, _Kind).kind == "Status" else _decoded(answer, decode)
+        return None if _decoded(answer, _Kind, resource).kind == "Status" else _decoded(answer, decode, resource)
 
     async def bind(self, namespace: str, pod: str, *, uid: str, node: str) -> None:
         """Bind a pod to a node. Raises Conflict when the pod is bound already or has another UID, NotFound."""
@@ -284,11 +288,14 @@ class _Kind(msgspec.Struct):
     kind: str = ""
 
 
-def _decoded(answer: bytes | msgspec.Raw, kind: type[T]) -> T:
+def _decoded(answer: bytes | msgspec.Raw, kind: type[T], resource: Resource) -> T:
     try:
         decoded: T = msgspec.json.decode(answer, type=kind)
     except UNREADABLE as error:
-        raise Undecodable(str(error)) from error
+        found = read_again(answer, kind, resource, error)
+        if isinstance(found, MalformedObject):
+            raise UnreadableObject(found) from error
+        return found
     return decoded
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import msgspec
 
 Quantities = dict[str, str | int | float]
@@ -45,6 +47,9 @@ class ObjectMeta(Part, frozen=True):
 
 class ApiObject(Part, frozen=True):
     """A whole object: what all kinds have in common. Every decoded type derives from it."""
+
+    status_is_derived: ClassVar[bool] = False
+    """Whether the status is worked out from other objects, and written anew: so nobody needs the one that is stored."""
 
     metadata: ObjectMeta = ObjectMeta()
 

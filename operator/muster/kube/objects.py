@@ -8,7 +8,7 @@ they were written (see `muster.quantities`), times stay RFC 3339 text.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -248,10 +248,13 @@ class PriorityClass(ApiObject, frozen=True):
 
 
 class PodGroupCondition(Part, frozen=True):
-    """A condition of a PodGroup; `transition_id` names the cycle that wrote it."""
+    """A condition of a PodGroup; `transition_id` names the cycle that wrote it.
 
-    type: str
-    status: str
+    No schema asks for type and status: whoever may edit PodGroups may leave them out.
+    """
+
+    type: str = ""
+    status: str = ""
     reason: str | None = None
     message: str | None = None
     last_transition_time: str | None = None
@@ -281,7 +284,9 @@ class PodGroupStatus(Part, frozen=True):
 
 
 class PodGroup(ApiObject, frozen=True):
-    """A PodGroup of scheduling.volcano.sh/v1beta1."""
+    """A PodGroup of scheduling.volcano.sh/v1beta1. Its status is no subresource: whoever may edit it may write that."""
+
+    status_is_derived: ClassVar[bool] = True
 
     spec: PodGroupSpec = PodGroupSpec()
     status: PodGroupStatus = PodGroupStatus()
@@ -325,8 +330,8 @@ class QueueSpec(Part, frozen=True):
 class QueueCondition(Part, frozen=True):
     """One condition of a Queue."""
 
-    type: str
-    status: str
+    type: str = ""
+    status: str = ""
     reason: str | None = None
     message: str | None = None
     last_transition_time: str | None = None
