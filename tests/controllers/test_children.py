@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
+import msgspec
 import pytest
 
 from muster.api.raycluster import RayCluster
@@ -12,9 +13,11 @@ from muster.controllers.children import Children, NotOurs
 from muster.controllers.context import MADE_BY_US
 from muster.controllers.runner import LOOKING_AT
 from muster.controllers.taken_names import LONGEST_PAUSE
+from muster.kube.client import WatchEvent
 from muster.kube.errors import AlreadyExists, Conflict, NotFound
 from muster.kube.informer import Informer
-from muster.kube.objects import ObjectMeta, OwnerReference, Pod
+from muster.kube.malformed import MalformedObject, UnreadableObject, decode_object
+from muster.kube.objects import ObjectMeta, OwnerReference, Pod, PodSpec
 from muster.kube.resource import PODS
 from tests.controllers.fake_clock import FakeClock
 from tests.integration.ray_manifests import cluster_spec
@@ -138,6 +141,96 @@ def test_a_reference_from_another_namespace_makes_no_child() -> None:
         pods.informer.record(child)
     assert [pod.key for pod in pods.owned_by("default", "7")] == ["default/head"]
     assert [pod.key for pod in pods.owned_by("elsewhere", "7")] == ["elsewhere/intruder"]
+
+
+OWNER = {"apiVersion": "ray.io/v1", "kind": "RayCluster", "name": "demo", "uid": "ours", "controller": True}
+
+
+def spoilt(version: str = "8") -> msgspec.Raw:
+    """A pod of the cluster's whose spec can't be read."""
+    metadata = {
+        "name": "head",
+        "namespace": "default",
+        "uid": "s",
+        "resourceVersion": version,
+        "ownerReferences": [OWNER],
+        "labels": {"app": "ray"},
+    }
+    return msgspec.Raw(msgspec.json.encode({"metadata": metadata, "spec": {"nodeName": 5}}))
+
+
+class Unreadable(Crowded):
+    """An API server whose answers can't be read."""
+
+    def __init__(self) -> None:
+        super().__init__(pod())
+
+    async def get(self, *_: Any, **__: Any) -> Pod:
+        found = decode_object(spoilt(), msgspec.json.Decoder(Pod), PODS)
+        assert isinstance(found, MalformedObject)
+        raise UnreadableObject(found)
+
+    patch = get
+
+    async def delete(self, *_: Any, **__: Any) -> None:
+        await self.get()
+
+
+def unwatched() -> Children[Pod]:
+    server = Unreadable()
+    return Children(server, PODS, Pod, Informer(server, PODS, Pod), FakeClock())  # type: ignore[arg-type]
+
+
+def watched() -> Children[Pod]:
+    pods = unwatched()
+    pods.informer._apply([WatchEvent("ADDED", spoilt())])
+    return pods
+
+
+async def test_of_a_child_that_can_not_be_read_it_is_known_whose_it_is() -> None:
+    for pods in (unwatched(), watched()):
+        found, created = await pods.ensure(*wanted())
+        assert (found.metadata.uid, found.metadata.labels, found.spec, created) == (
+            "s",
+            {"app": "ray"},
+            PodSpec(),
+            False,
+        )
+    read = await unwatched().read("default", "head")
+    assert read == found
+    assert (await pods.patch(found, {})) == (await pods.replace_spec(found, {}, {})) == found
+    assert pods.get("default", "head") == found
+    assert pods.owned_by("default", "ours") == [found]
+    assert (pods.owned_by("default", "others"), pods.owned_by("elsewhere", "ours")) == ([], [])
+
+
+async def test_a_child_that_can_not_be_read_is_told_until_it_can_or_is_gone() -> None:
+    for end in (WatchEvent("MODIFIED", msgspec.Raw(msgspec.json.encode(pod(uid="s", version="9")))), None):
+        pods = watched()
+        (told,) = pods.unreadable("default", "ours")
+        assert str(told).startswith("Pod default/head can't be read: spec.nodeName: Expected str | null, got int; ")
+        assert (pods.unreadable("default", "others"), pods.unreadable("elsewhere", "ours")) == ([], [])
+        pods.informer._apply([end or WatchEvent("DELETED", spoilt("9"))])
+        assert pods.unreadable("default", "ours") == []
+        assert (pods.get("default", "head") is None) == (end is None)
+
+
+async def test_a_child_that_can_not_be_read_can_be_deleted() -> None:
+    pods = watched()
+    found = pods.get("default", "head")
+    assert found is not None
+    assert await pods.delete(found)
+    gone = children(Server(GONE, None))
+    gone.informer._apply([WatchEvent("MODIFIED", spoilt())])
+    assert await gone.delete(found) is False
+    assert gone.get("default", "head") is None
+
+
+async def test_of_what_has_no_metadata_that_can_be_read_nothing_is_known() -> None:
+    pods = unwatched()
+    raw = msgspec.json.encode({"metadata": {"name": "head", "namespace": "default", "labels": 5}})
+    pods.informer._apply([WatchEvent("ADDED", msgspec.Raw(raw))])
+    assert pods.get("default", "head") is None
 
 
 @pytest.fixture

@@ -16,7 +16,8 @@ from muster.controllers.wiring import Wiring
 from muster.controllers.workqueue import WorkQueue
 from muster.kube.access_objects import Role, RoleBinding, ServiceAccount
 from muster.kube.informer import Change, ChangeKind
-from muster.kube.objects import ApiObject, Ingress, Job, Node, Pod, PodGroup, Queue, Service
+from muster.kube.malformed import MalformedObject
+from muster.kube.objects import ApiObject, Ingress, Job, Node, PartialObject, Pod, PodGroup, Queue, Service
 from muster.kube.resource import PODS, QUEUES, RAYCLUSTERS, RAYJOBS
 from tests.controllers.fake_clock import FakeClock
 
@@ -26,6 +27,7 @@ class Source:
     """An informer, as far as the wiring knows one."""
 
     handlers: list[Any] = field(default_factory=list)
+    malformed_handlers: list[Any] = field(default_factory=list)
     there: list[Any] = field(default_factory=list)
     asked: list[tuple[str, str]] = field(default_factory=list)
 
@@ -42,6 +44,11 @@ class Source:
 
     def subscribe(self, handler: Any) -> None:
         self.handlers.append(handler)
+
+    def on_malformed(self, callback: Any) -> None:
+        self.malformed_handlers.append(callback)
+
+    on_malformed_deleted = on_malformed
 
     def changed(self, old: ApiObject | None, new: ApiObject | None) -> None:
         kind = ChangeKind.ADDED if old is None else ChangeKind.DELETED if new is None else ChangeKind.MODIFIED
@@ -155,6 +162,29 @@ def test_who_has_lost_a_child_to_another_owner_or_to_none_is_woken(
     others = {"another": made(kind, owner, owner_name="another"), "foreign": made(kind, "ReplicaSet apps/v1")}
     getattr(wired.sources, source).changed(mine, others[new_owner] if new_owner else made(kind))
     assert wired.waiting().get(woken) == (2 if new_owner == "another" else 1)
+
+
+KINDS = ("pods", "services", "jobs", "service_accounts", "roles", "role_bindings", "ingresses", "pod_groups")
+
+
+@pytest.mark.parametrize(
+    ("source", "owner", "woken"),
+    [*((kind, "RayCluster", "clusters") for kind in KINDS), ("ray_clusters", "RayJob", "jobs")],
+)
+def test_whose_child_can_not_be_read_is_told_of_it_and_of_its_end(source: str, owner: str, woken: str) -> None:
+    wired = Wired()
+    kind = getattr(wired.sources, source)
+    bad, worse = (
+        MalformedObject(PODS, "ns", "it", "spec: …", "u", "7", metadata)
+        for metadata in (made(PartialObject, owner).metadata, None)
+    )
+    assert len(kind.malformed_handlers) == 2, "its faults, and its end"
+    for handler in kind.malformed_handlers:
+        handler(worse)
+        assert wired.waiting() == {}
+    for handler in kind.malformed_handlers:
+        handler(bad)
+    assert wired.waiting() == {woken: 1}
 
 
 def test_who_waits_for_the_last_pods_of_a_cluster_is_woken_by_one_that_loses_its_label() -> None:

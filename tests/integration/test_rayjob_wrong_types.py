@@ -10,13 +10,13 @@ import pytest
 
 from muster.kube.client import ApiClient
 from muster.kube.config import load_connection
-from muster.kube.resource import CRDS, NAMESPACES, PODGROUPS, PODS, RAYCLUSTERS, RAYJOBS
+from muster.kube.resource import CRDS, NAMESPACES, PODGROUPS, PODS, RAYCLUSTERS, RAYJOBS, Resource
 from tests.cluster.control_plane import ControlPlane
 from tests.integration.observed import Object, Observed
 from tests.integration.operators import Operator
 from tests.integration.permissions import account_of_muster
 from tests.integration.ray_dashboard import RayDashboards
-from tests.integration.ray_manifests import ray_cluster, ray_job, worker_group
+from tests.integration.ray_manifests import cluster_spec, ray_cluster, ray_job, worker_group
 from tests.integration.stand_ins import StandIns
 
 pytestmark = pytest.mark.control_plane
@@ -35,7 +35,7 @@ async def seen(lax: ControlPlane) -> AsyncIterator[Observed]:
     async with ApiClient(load_connection(lax.kubeconfig)) as api:
         body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
         await api.create(NAMESPACES, None, body)
-        for name in ("rayjobs.ray.io", "rayclusters.ray.io"):
+        for name in ("rayjobs.ray.io", "rayclusters.ray.io", "podgroups.scheduling.volcano.sh"):
             await accept_anything(api, name)
         yield Observed(api, namespace)
 
@@ -55,11 +55,16 @@ async def stand_ins(seen: Observed) -> AsyncIterator[StandIns]:
 
 
 @pytest.fixture
-async def operator(lax: ControlPlane, seen: Observed, stand_ins: StandIns) -> AsyncIterator[Operator]:
-    async with (
-        RayDashboards().serve() as dashboards,
-        Operator(load_connection(account_of_muster(lax)), seen.namespace, dashboards) as operator,
-    ):
+async def dashboards() -> AsyncIterator[RayDashboards]:
+    async with RayDashboards().serve() as dashboards:
+        yield dashboards
+
+
+@pytest.fixture
+async def operator(
+    lax: ControlPlane, seen: Observed, stand_ins: StandIns, dashboards: RayDashboards
+) -> AsyncIterator[Operator]:
+    async with Operator(load_connection(account_of_muster(lax)), seen.namespace, dashboards) as operator:
         yield operator
 
 
@@ -155,3 +160,55 @@ async def test_a_malformed_job_can_be_deleted(seen: Observed) -> None:
     await seen.api.create(RAYJOBS, seen.namespace, broken)
     await seen.api.delete(RAYJOBS, seen.namespace, "odd")
     await seen.gone(RAYJOBS, PODS)
+
+
+async def spoil(seen: Observed, resource: Resource, name: str, spec: Any) -> str:
+    """Make an object one that can't be read; how that is told of."""
+    await seen.api.patch(resource, seen.namespace, name, {"spec": spec})
+    return f"{resource.kind} {seen.namespace}/{name} can't be read: spec"
+
+
+async def tells(seen: Observed, words: str) -> None:
+    """Wait until the job says so, and what can be done about it."""
+    job = await seen.until(
+        RAYJOBS, "demo", lambda job: words in (job["status"].get("message") or ""), "the job tells of it"
+    )
+    assert job["status"]["reason"] == "UnreadableObject"
+    assert job["status"]["message"].endswith("; correct it or delete it")
+    await seen.event("UnreadableObject", words)
+
+
+@pytest.mark.usefixtures("operator")
+@pytest.mark.parametrize("resource", [PODGROUPS, RAYCLUSTERS])
+async def test_what_can_not_be_read_of_a_running_job_is_told_and_keeps_it_from_nothing(
+    seen: Observed, dashboards: RayDashboards, resource: Resource
+) -> None:
+    await seen.api.create(RAYJOBS, seen.namespace, ray_job("demo", "run"))
+    status = await seen.job_state("demo", "Running")
+    name = "ray-demo-pg" if resource is PODGROUPS else status["rayClusterName"]
+    junk, sound = ({"queue": 5}, {"queue": None}) if resource is PODGROUPS else ("none", cluster_spec())
+    await tells(seen, await spoil(seen, resource, name, junk))
+    await seen.api.patch(resource, seen.namespace, name, {"spec": sound})
+    healed = await seen.until(RAYJOBS, "demo", lambda job: not job["status"].get("reason"), "it can be read again")
+    assert "can't be read" not in (healed["status"].get("message") or "")
+    await tells(seen, await spoil(seen, resource, name, junk))
+    dashboards.run_of(status["jobId"]).end("SUCCEEDED")
+    await seen.job_state("demo", "Complete")
+
+
+@pytest.mark.usefixtures("operator")
+async def test_what_can_not_be_read_holds_up_no_suspension(seen: Observed) -> None:
+    await seen.api.create(RAYJOBS, seen.namespace, ray_job("demo", "run", shutdownAfterJobFinishes=True))
+    await seen.api.create(RAYCLUSTERS, seen.namespace, ray_cluster("alone"))
+    status = await seen.job_state("demo", "Running")
+    await seen.cluster_state("alone", "ready")
+    for name in ("ray-demo-pg", "ray-alone-pg"):
+        await spoil(seen, PODGROUPS, name, {"queue": 5, "minMember": "three"})
+    await seen.event("UnreadableObject", f"PodGroup {seen.namespace}/ray-alone-pg can't be read: spec.")
+    await spoil(seen, RAYCLUSTERS, status["rayClusterName"], "none")
+    for name, resource in (("demo", RAYJOBS), ("alone", RAYCLUSTERS)):
+        await seen.api.patch(resource, seen.namespace, name, {"spec": {"suspend": True}})
+    await seen.job_state("demo", "Suspended")
+    await seen.cluster_state("alone", "suspended")
+    assert await seen.names(RAYCLUSTERS) == {"alone"}
+    assert [one["spec"]["minMember"] for one in await seen.all(PODGROUPS)] == [0, 0]

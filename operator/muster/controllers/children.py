@@ -5,13 +5,17 @@ a look creates or deletes is no news to its owner; what else the API server answ
 belongs to somebody else is never changed or deleted: ownership is the UID of the controlling owner reference, and every
 delete names the UID that it means. That an object is there already, or gone already, is normal.
 
+A child that can't be read is taken for one of which no more is known than its metadata: whose it is, and that it can be
+deleted. So it stops no look at its owner, and what its owner wants of it is written over what it has; `unreadable`
+tells of it.
+
 The API server takes any owner reference, also to an object in another namespace, whose UID is no secret. Such a
 reference means nothing: an owner's children are in the owner's namespace.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Iterable, Mapping
 from typing import Any, Generic, TypeVar
 
 from muster.api.raycluster import RayCluster
@@ -22,6 +26,7 @@ from muster.controllers.taken_names import TakenNames
 from muster.kube.client import ApiClient, PatchKind
 from muster.kube.errors import AlreadyExists, Conflict, NotFound
 from muster.kube.informer import Change, Informer
+from muster.kube.malformed import MalformedObject, UnreadableObject
 from muster.kube.objects import ApiObject, ObjectMeta, OwnerReference
 from muster.kube.resource import Resource
 
@@ -79,6 +84,7 @@ class Children(Generic[T]):
         self._taken = TakenNames(clock or SystemClock())
         informer.add_index(CONTROLLER_INDEX, _controllers)
         informer.subscribe(self._forget_deleted)
+        informer.on_malformed_deleted(lambda found: self._deleted.discard(found.uid))
 
     def _forget_deleted(self, change: Change[T]) -> None:
         if change.new is None and change.old is not None:
@@ -87,20 +93,42 @@ class Children(Generic[T]):
     def get(self, namespace: str | None, name: str) -> T | None:
         """The object as last seen; None when there is none, or when it has been deleted by us since."""
         found = self.informer.get(namespace, name)
+        if found is None and (unreadable := self.informer.unreadable(namespace, name)) is not None:
+            found = self._bare(unreadable)
         return None if found is None or found.metadata.uid in self._deleted else found
 
     def owned_by(self, namespace: str, uid: str) -> list[T]:
         """The children of the owner in this namespace with this UID, as last seen; those that we deleted left out."""
         found = self.informer.by_index(CONTROLLER_INDEX, f"{namespace}/{uid}")
-        return [one for one in found if one.metadata.uid not in self._deleted]
+        bare = [self._bare(one) for one in self.unreadable(namespace, uid)]
+        return [one for one in (*found, *bare) if one is not None and one.metadata.uid not in self._deleted]
+
+    def unreadable(self, namespace: str, uid: str) -> list[MalformedObject]:
+        """What can't be read of the children of the owner in this namespace with this UID."""
+        there = (one for one in self.informer.all_unreadable() if one.namespace == namespace)
+        return [one for one in there if one.metadata is not None and controlled_by(one.metadata, uid)]
+
+    def _bare(self, found: MalformedObject) -> T | None:
+        return None if found.metadata is None else self._decode(metadata=found.metadata)
 
     async def read(self, namespace: str | None, name: str) -> T | None:
         """The object as the API server has it now; None when there is none."""
         try:
-            found = await self._client.get(self.resource, namespace, name, decode=self._decode)
+            return await self._news(self._client.get(self.resource, namespace, name, decode=self._decode))
         except NotFound:
             return None
-        self._record_news(found)
+
+    async def _news(self, answer: Awaitable[T]) -> T:
+        """Record an answer that others may have had a part in: the watch will not tell of it a second time."""
+        try:
+            found = await answer
+        except UnreadableObject as unreadable:
+            bare = self._bare(unreadable.found)
+            if bare is None:
+                raise
+            return bare
+        with by_others():
+            self.informer.record(found)
         return found
 
     async def create(self, manifest: Mapping[str, Any]) -> T:
@@ -149,9 +177,7 @@ class Children(Generic[T]):
         """Merge `patch` into the object, which must still be the one that was seen (by its UID), else Conflict."""
         meta = present.metadata
         body = {**patch, "metadata": {**patch.get("metadata", {}), "uid": meta.uid}}
-        patched = await self._client.patch(self.resource, meta.namespace, meta.name, body, decode=self._decode)
-        self._record_news(patched)
-        return patched
+        return await self._news(self._client.patch(self.resource, meta.namespace, meta.name, body, decode=self._decode))
 
     async def replace_spec(self, present: T, spec: Mapping[str, Any], annotations: Mapping[str, str]) -> T:
         """Put `spec` in the place of the object's, and set these annotations, of which it has some already.
@@ -167,11 +193,11 @@ class Children(Generic[T]):
         for key, value in annotations.items():
             escaped = key.replace("~", "~0").replace("/", "~1")
             patch.append({"op": "add", "path": f"/metadata/annotations/{escaped}", "value": value})
-        replaced = await self._client.patch(
-            self.resource, meta.namespace, meta.name, patch, kind=PatchKind.JSON, decode=self._decode
+        return await self._news(
+            self._client.patch(
+                self.resource, meta.namespace, meta.name, patch, kind=PatchKind.JSON, decode=self._decode
+            )
         )
-        self._record_news(replaced)
-        return replaced
 
     async def delete(
         self,
@@ -208,20 +234,17 @@ class Children(Generic[T]):
                 raise
             self._hide(meta)
             return False
+        except UnreadableObject:  # it is on its way out, and the watch tells of its end
+            return True
         if left is None:
             self._hide(meta)
         else:
             self.informer.record(left)
         return True
 
-    def _record_news(self, found: T) -> None:
-        """Record what others may have had a part in: the watch will not tell of it a second time."""
-        with by_others():
-            self.informer.record(found)
-
     def _hide(self, meta: ObjectMeta) -> None:
         """Until the watch tells that the object is gone, we know better."""
-        seen = self.informer.get(meta.namespace, meta.name)
+        seen = self.get(meta.namespace, meta.name)
         if seen is not None and seen.metadata.uid == meta.uid:
             self._deleted.add(meta.uid)
 

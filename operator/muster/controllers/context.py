@@ -32,6 +32,7 @@ from muster.kube.access_objects import Role, RoleBinding, ServiceAccount
 from muster.kube.client import ApiClient
 from muster.kube.events import EventRecorder, EventType, ObjectReference
 from muster.kube.informer import Informer
+from muster.kube.malformed import MalformedObject
 from muster.kube.objects import Ingress, Job, Node, Pod, PodGroup, Queue, Service
 from muster.kube.resource import (
     INGRESSES,
@@ -52,6 +53,9 @@ from muster.ray.pod_options import PodOptions
 
 RAY_CLUSTER_INDEX = "ray-cluster"
 """Index of pods: "namespace/cluster" of the label that names their Ray cluster."""
+
+UNREADABLE_OBJECT = "UnreadableObject"
+"""Event about an object of an owner that has what Muster can't read, and `status.reason` of its RayJob."""
 
 MADE_BY_US = f"{labels.CREATED_BY}={labels.OPERATOR}"
 """Selects what carries the label that all of KubeRay's makings carry, but for the services of RayJobs."""
@@ -199,6 +203,28 @@ class Context:
         self.recorder.event(
             reference, kind, reason, message, action, change=generation if change is None else change, subject=subject
         )
+
+    def unreadable_children(self, owner: RayCluster | RayJob) -> list[MalformedObject]:
+        """What was made for a custom resource and can't be read any more."""
+        meta = owner.metadata
+        kinds: tuple[Children[Any], ...] = (
+            self.pod_groups,
+            self.ray_clusters,
+            self.services,
+            self.jobs,
+            self.service_accounts,
+            self.roles,
+            self.role_bindings,
+            self.ingresses,
+            self.pods,
+        )
+        return [one for kind in kinds for one in kind.unreadable(str(meta.namespace), str(meta.uid))]
+
+    def say_unreadable(self, owner: RayCluster | RayJob) -> None:
+        """Tell of it."""
+        for one in self.unreadable_children(owner):
+            change, subject = f"{one.uid} {one.path_message}", f"{one.resource.kind} {one.key}"
+            self.say(owner, "Warning", UNREADABLE_OBJECT, str(one), "Reconcile", change=change, subject=subject)
 
     def pods_of(self, cluster: RayCluster) -> list[Pod]:
         """The pods that belong to this cluster."""

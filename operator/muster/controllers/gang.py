@@ -8,20 +8,23 @@ and the operator is allowed to; the job waits, with the scheduler's reason, wher
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from contextlib import suppress
+from typing import Any, Final
 
 from muster.api.queue import QueueState
 from muster.api.raycluster import RayCluster
 from muster.api.rayjob import RayJob
 from muster.controllers.children import controlled_by
 from muster.controllers.context import Context
-from muster.kube.errors import AlreadyExists, Forbidden
-from muster.kube.objects import PodGroup
+from muster.kube.errors import AlreadyExists, Forbidden, Invalid
+from muster.kube.objects import PodGroup, PodGroupSpec
 from muster.ray.gang import desired_update, pod_group_name, queue, queue_name, released
 from muster.ray.gang_membership import GangMembership
 from muster.ray.labels import PRIORITY_CLASS, QUEUE_NAME
 
 Owner = RayCluster | RayJob
+
+_HOLDS_NOTHING: Final = {"spec": {"minMember": 0, "minTaskMember": None, "minResources": None}}
 
 QUEUE_CLOSED = "QueueClosed"
 """Event and condition reason of a gang that its queue does not take."""
@@ -64,7 +67,10 @@ async def release_pod_group(context: Context, owner: Owner) -> None:
     if found is None or not controlled_by(found.metadata, meta.uid):
         return
     change = released(_as_json(found))
-    if change is not None:
+    if found.spec == PodGroupSpec():  # what it holds can't be read; where it can't be written either that is told
+        with suppress(Invalid):
+            await context.pod_groups.patch(found, {**(change or {}), **_HOLDS_NOTHING})
+    elif change is not None:
         await context.pod_groups.patch(found, change)
 
 

@@ -83,7 +83,7 @@ class QueueReconciler:
 
     async def reconcile(self, key: str) -> Requeue | None:
         """Look at the queue of this name."""
-        queue = self._context.queues.get(None, key)
+        queue = self._context.queues.informer.get(None, key)  # one that can't be read may have a parent and a state
         if queue is None:
             self._last.pop(key, None)
             if key in _BUILT_IN:

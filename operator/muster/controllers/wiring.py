@@ -22,7 +22,8 @@ from muster.controllers.relevance import concerns_cluster
 from muster.controllers.runner import LOOKING_AT
 from muster.controllers.workqueue import WorkQueue
 from muster.kube.informer import Change
-from muster.kube.objects import ApiObject, Node, OwnerReference, Pod, PodGroup, Queue
+from muster.kube.malformed import MalformedObject
+from muster.kube.objects import ApiObject, Node, OwnerReference, PartialObject, Pod, PodGroup, Queue
 from muster.kube.resource import PODS, QUEUES, RAYCLUSTERS, RAYJOBS, Resource
 from muster.ray import labels
 
@@ -63,6 +64,19 @@ class Wiring:
         context.pod_groups.informer.subscribe(self._pod_group)
         context.ray_clusters.informer.subscribe(self._ray_cluster)
         context.queues.informer.subscribe(self._queue)
+        for children in (
+            context.pods,
+            context.services,
+            context.jobs,
+            context.service_accounts,
+            context.roles,
+            context.role_bindings,
+            context.ingresses,
+            context.pod_groups,
+            context.ray_clusters,
+        ):
+            children.informer.on_malformed(self._unreadable)
+            children.informer.on_malformed_deleted(self._unreadable)
         for resource, queue in ((RAYJOBS, self._ray_jobs), (RAYCLUSTERS, self._ray_clusters)):
             context.primaries[resource].tell_ends(partial(self._end, queue))
 
@@ -81,6 +95,11 @@ class Wiring:
         concerns = concerns_cluster(change.old, change.new)
         for version in _versions_by(_owner_references, change):
             self._wake_owner(version, concerns_cluster=concerns)
+
+    def _unreadable(self, found: MalformedObject) -> None:
+        """Whose child has become one that can't be read, or has other faults than before, or is gone."""
+        if found.metadata is not None:
+            self._wake_owner(PartialObject(metadata=found.metadata))
 
     def _wake_owner(self, child: ApiObject, *, concerns_cluster: bool = True) -> None:
         meta = child.metadata

@@ -120,6 +120,15 @@ class Informer(Generic[T]):
         """The objects for which the index's key function gave this value. Raises KeyError for an unknown index."""
         return self._store.by_index(index, value)
 
+    def unreadable(self, namespace: str | None, name: str) -> MalformedObject | None:
+        """The object of this name, where it can't be read as it is now."""
+        key = key_of(namespace, name)
+        return None if self._store.get(key) is not None else self._malformed.get(key)
+
+    def all_unreadable(self) -> _Listing[MalformedObject]:
+        """All objects that can't be read as they are now."""
+        return [one for key, one in self._malformed.items() if self._store.get(key) is None]
+
     # --- who listens ------------------------------------------------------------------------------------------------
 
     def add_index(self, name: str, key: IndexKey[T]) -> None:

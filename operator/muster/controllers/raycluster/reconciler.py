@@ -105,6 +105,7 @@ class RayClusterReconciler:
 
     async def _reconcile(self, key: str, raw: Raw, judged: _Judged) -> Requeue | None:
         cluster, problems = judged.cluster, judged.problems
+        self._context.say_unreadable(cluster)
         where = suspension(cluster, self._present(cluster))
         # Whatever is wrong with the spec, its owner may have the nodes back.
         if not problems and where is not Suspension.SUSPENDING:

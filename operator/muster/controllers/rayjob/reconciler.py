@@ -124,6 +124,7 @@ class RayJobReconciler:
 
 def _tell(look: Look) -> None:
     say_invalid(look.context, look.job, look.problems)
+    look.context.say_unreadable(look.job)
 
 
 async def _wait_for_name(look: Look, conflict: NotOurs) -> Requeue:

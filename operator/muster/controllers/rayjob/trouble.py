@@ -1,4 +1,4 @@
-"""What keeps the job's pods from running, or its submitter's Job from making one, told on the RayJob.
+"""What keeps the job's pods from running, or its submitter's Job from making one, or can't be read: told on the RayJob.
 
 With `muster.dev/fail-fast: "true"` it fails the job.
 """
@@ -17,10 +17,11 @@ from muster.controllers.rayjob.ending import fail
 from muster.controllers.rayjob.look import Look
 from muster.controllers.rayjob.refused_submitter import refused_submitter
 from muster.controllers.rayjob.submitter import find_submitter
+from muster.controllers.rayjob.unreadable import unreadable_objects
 from muster.kube.objects import Pod
 from muster.ray.labels import FAIL_FAST
 
-_ORDER = ("Head", "Submitter", "Worker")
+_ORDER = ("Object", "Head", "Submitter", "Worker")
 
 
 class Trouble(Protocol):
@@ -28,7 +29,7 @@ class Trouble(Protocol):
 
     @property
     def role(self) -> str:
-        """Whose it is: Head, Submitter or Worker."""
+        """Whose it is: Head, Submitter, Worker, or Object for what is no pod's."""
 
     @property
     def pod(self) -> str:
@@ -52,12 +53,15 @@ class Trouble(Protocol):
 
 
 async def troubles_of(look: Look, cluster: ObservedRayCluster | None) -> Troubles:
-    """The troubles of the pods that the job has now: those of its own cluster, and of its submitter's Job."""
+    """The troubles of the pods that the job has now, those of its own cluster, and of its submitter's Job; and what
+    can't be read.
+    """
     pods = _pods(look, cluster)
     found: list[Trouble | None] = [trouble_of(pod) for pod in pods]
     if cluster is not None:
         found += look.context.crashed_pods.troubles(cluster.metadata.uid, pods)
     found.append(await refused_submitter(look))
+    found += unreadable_objects(look)
     return Troubles(look, [trouble for trouble in found if trouble is not None])
 
 
