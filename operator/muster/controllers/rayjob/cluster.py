@@ -139,6 +139,17 @@ async def update(look: Look, cluster: ObservedRayCluster) -> ObservedRayCluster:
     return updated
 
 
+async def delete(look: Look, cluster: ObservedRayCluster) -> None:
+    """Delete the cluster, which is the job's own, unless it is on its way out."""
+    if cluster.metadata.deletion_timestamp is not None:
+        return
+    with look.telling("FailedToDeleteRayCluster", f"delete RayCluster {cluster.key}", "Delete"):
+        deleted = await look.context.ray_clusters.delete(cluster, propagation="Background")
+    if deleted:
+        message = f"Deleted RayCluster {cluster.key}"
+        look.say("Normal", "DeletedRayCluster", message, "Delete", change=cluster.metadata.uid)
+
+
 def is_outdated(look: Look, cluster: ObservedRayCluster) -> bool:
     """Whether the cluster was made from another spec than the job has now. What users edit in the cluster is theirs."""
     made_from = cluster.metadata.annotations.get(labels.SPEC_HASH)

@@ -49,7 +49,11 @@ def _backoff_limit(look: Look) -> int:
 async def fail_without_cluster(look: Look, found: ObservedRayCluster | None) -> None:
     """The cluster went away under the attempt; `found` is what has its name now."""
     name = look.status.ray_cluster_name
-    message = f"RayCluster {name} was deleted while the job was on it"
+    message = (
+        f"RayCluster {name} was deleted while the job was on it"
+        if name
+        else "status.rayClusterName has been taken away: nothing else says which RayCluster the job is on"
+    )
     if found is not None and found.metadata.deletion_timestamp is None:
         message = (
             f"RayCluster {name} is not the job's any more: {_owner(found)} in its metadata.ownerReferences. It is left "

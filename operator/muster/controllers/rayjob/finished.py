@@ -18,6 +18,7 @@ from muster.controllers.rayjob.gang import keep_gang
 from muster.controllers.rayjob.look import Look
 from muster.controllers.rayjob.sidecar import in_head
 from muster.controllers.rayjob.stopping import Stop, say_not_stopped, stop_ray_job
+from muster.controllers.rayjob.strays import delete_strays
 from muster.controllers.rayjob.submitter import delete_submitter, find_submitter, submitter_of
 from muster.controllers.rayjob.teardown import delete_cluster
 from muster.controllers.rayjob.verdict import RAY_JOB_LOST
@@ -99,6 +100,7 @@ async def _silence_submitter(look: Look) -> Requeue | None:
 
 
 async def _give_back(look: Look) -> Requeue | None:
+    await delete_strays(look)
     if runs_elsewhere(look.job):
         return await delete_what_is_due(look)
     if await _never_had_a_place(look) or _would_run_yet(look):

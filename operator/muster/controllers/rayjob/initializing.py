@@ -21,6 +21,7 @@ from muster.controllers.rayjob.interactive import ASK_FOR_JOB
 from muster.controllers.rayjob.look import Look
 from muster.controllers.rayjob.selecting import begin_again_elsewhere, select
 from muster.controllers.rayjob.sidecar import head_has_begun, in_head, ray_has_the_job
+from muster.controllers.rayjob.strays import begin_again_alone
 from muster.controllers.rayjob.submitter import ensure_submitter, find_submitter
 from muster.controllers.rayjob.trouble import Troubles, troubles_of
 from muster.controllers.rayjob.waiting import why_waiting
@@ -41,7 +42,7 @@ async def initialize(look: Look) -> Requeue | None:
     if limits and limits[0].at <= look.now:
         await fail(look, limits[0].reason, limits[0].message)
         return None
-    if await begin_again_elsewhere(look):
+    if await begin_again_elsewhere(look) or await begin_again_alone(look):
         return None
     cluster = await (select(look) if runs_elsewhere(look.job) else _bring_about(look))
     if cluster is not None and await _may_be_submitted(look, cluster):

@@ -15,6 +15,7 @@ from muster.controllers.rayjob.ending import fail, fail_without_cluster
 from muster.controllers.rayjob.finalizer import hold_finalizer
 from muster.controllers.rayjob.gang import keep_gang_in_passing
 from muster.controllers.rayjob.look import Look
+from muster.controllers.rayjob.strays import delete_strays
 from muster.controllers.rayjob.trouble import troubles_of
 from muster.controllers.runner import Requeue
 from muster.ray import names
@@ -36,6 +37,7 @@ async def await_job_id(look: Look) -> Requeue | None:
     if cluster is None or not job_cluster.stays(look, cluster):
         await fail_without_cluster(look, cluster)
         return None
+    await delete_strays(look)
     if job_id := _job_id(look):
         await hold_finalizer(look)
         await look.write(

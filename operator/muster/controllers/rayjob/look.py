@@ -103,6 +103,10 @@ class Look:
         self.context.job_settling.over(self.key)
         return None
 
+    async def confirm(self) -> None:
+        """Raise Conflict if the object has changed since it was read: for decisions that lead to no write of it."""
+        await self.patch_metadata({})
+
     async def patch_metadata(self, change: dict[str, Any]) -> None:
         """Merge into the metadata, if the object has not changed since it was read (else Conflict)."""
         self._take(await self.context.primaries[RAYJOBS].patch(self.raw, {"metadata": change}))

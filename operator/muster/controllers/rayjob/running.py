@@ -22,6 +22,7 @@ from muster.controllers.rayjob.gang import in_passing, keep_gang_in_passing
 from muster.controllers.rayjob.head_service import ensure_head_service
 from muster.controllers.rayjob.look import Look
 from muster.controllers.rayjob.sidecar import in_head, observe_sidecar
+from muster.controllers.rayjob.strays import delete_strays
 from muster.controllers.rayjob.submission import Submitter
 from muster.controllers.rayjob.submitter import ensure_submitter, observe, submitter_version
 from muster.controllers.rayjob.trouble import Troubles, troubles_of
@@ -60,6 +61,7 @@ async def follow(look: Look) -> Requeue | None:
     if cluster is None or not job_cluster.stays(look, cluster):
         await fail_without_cluster(look, cluster)
         return None
+    await delete_strays(look)
     await _follow_other_job(look)
     await _look_after(look, cluster)
     next_deadline = [limits[0].at - look.now] if limits else []

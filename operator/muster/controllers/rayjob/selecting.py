@@ -28,10 +28,10 @@ async def select(look: Look) -> ObservedRayCluster | None:
 
 async def begin_again_elsewhere(look: Look) -> bool:
     """Whether the spec means another cluster now than the one that the attempt has begun with; then it begins anew."""
-    selected, begun_with = selected_cluster(look.job), str(look.status.ray_cluster_name)
+    selected, begun_with = selected_cluster(look.job), look.status.ray_cluster_name or ""
     if begun_with == selected or (selected is None and await _is_own(look, begun_with)):
         return False
-    message = "spec.clusterSelector was changed"
+    message = "spec.clusterSelector was changed" if begun_with else "status.rayClusterName has been taken away"
     await look.write(job_deployment_status=JobDeploymentStatus.RETRYING.value, message=message)
     return True
 

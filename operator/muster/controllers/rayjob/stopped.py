@@ -11,6 +11,7 @@ from muster.controllers.primary import in_words, say_invalid
 from muster.controllers.rayjob.deadlines import deadlines
 from muster.controllers.rayjob.ending import fail_between_attempts
 from muster.controllers.rayjob.look import Look
+from muster.controllers.rayjob.strays import left_behind
 from muster.controllers.rayjob.teardown import tear_down
 from muster.controllers.runner import Requeue
 
@@ -38,9 +39,11 @@ async def suspend(look: Look) -> Requeue | None:
 
 
 async def resume(look: Look) -> Requeue | None:
-    """Begin anew as soon as the spec allows it."""
+    """Begin anew as soon as the spec allows it; what there is of an attempt, against what the status says, goes."""
     if not look.job.spec.suspend:
         await look.write(**NOT_ACTIVE, job_deployment_status=None)
+    elif await left_behind(look):
+        await look.write(job_deployment_status=JobDeploymentStatus.SUSPENDING.value)
     return None
 
 
@@ -72,7 +75,7 @@ async def refuse(look: Look, problems: Sequence[FieldProblem]) -> Requeue | None
         "message": in_words(problems),
     }
     await look.write(**refused)
-    if not look.status.ray_cluster_name:
+    if not await left_behind(look):
         return None
     progress = await tear_down(look)
     if progress.done:
@@ -82,7 +85,7 @@ async def refuse(look: Look, problems: Sequence[FieldProblem]) -> Requeue | None
 
 async def recover(look: Look) -> Requeue | None:
     """The spec is right again: begin, once what the earlier spec had led to is gone."""
-    if look.status.ray_cluster_name:
+    if await left_behind(look):
         progress = await tear_down(look)
         if not progress.done:
             return progress.requeue

@@ -14,6 +14,7 @@ from muster.controllers.rayjob import cluster as job_cluster
 from muster.controllers.rayjob.finalizer import drop_finalizer, holds_finalizer
 from muster.controllers.rayjob.look import Look
 from muster.controllers.rayjob.stopping import Stop, say_not_stopped, stop_ray_job
+from muster.controllers.rayjob.strays import name_stray
 from muster.controllers.rayjob.submitter import delete_submitter
 from muster.controllers.runner import Requeue
 from muster.kube.objects import Pod
@@ -42,7 +43,8 @@ async def tear_down(look: Look) -> Teardown:
     The PodGroup is released before the cluster goes, so that its phase does not fall back while pods disappear and its
     quota is free at once. The next attempt must not meet pods of this one, so the last pod is waited for; one that a
     dead node never confirms counts as gone after a while. On a cluster that others made the job is stopped and nothing
-    goes; a dashboard that does not answer is asked for `STOP_SECONDS`.
+    goes; a dashboard that does not answer is asked for `STOP_SECONDS`. Other clusters of the job's own go the same way,
+    one after the other.
     """
     await release_pod_group(look.context, look.job)
     submitter_gone = await delete_submitter(look)
@@ -57,6 +59,8 @@ async def tear_down(look: Look) -> Teardown:
         return Teardown(False)
     if ends:
         return Teardown(False, Requeue(max(ends) - look.now))
+    if await name_stray(look):
+        return Teardown(False, Requeue(0))
     await drop_finalizer(look)
     return stopping
 
@@ -66,14 +70,8 @@ async def delete_cluster(look: Look) -> bool:
     cluster = await job_cluster.find(look)
     if cluster is None or not job_cluster.is_the_jobs(look, cluster):
         return True
-    clusters = look.context.ray_clusters
-    if cluster.metadata.deletion_timestamp is None:
-        with look.telling("FailedToDeleteRayCluster", f"delete RayCluster {cluster.key}", "Delete"):
-            deleted = await clusters.delete(cluster, propagation="Background")
-        if deleted:
-            message = f"Deleted RayCluster {cluster.key}"
-            look.say("Normal", "DeletedRayCluster", message, "Delete", change=cluster.metadata.uid)
-    return clusters.get(cluster.metadata.namespace, cluster.metadata.name) is None
+    await job_cluster.delete(look, cluster)
+    return look.context.ray_clusters.get(cluster.metadata.namespace, cluster.metadata.name) is None
 
 
 async def _stop(look: Look) -> Teardown:
