@@ -52,9 +52,13 @@ class Observed:
         found = [pod for pod in await self.all(PODS) if not pod["metadata"].get("deletionTimestamp")]
         return [pod for pod in found if group is None or pod["metadata"]["labels"]["ray.io/group"] == group]
 
-    async def events(self, reason: str) -> list[str]:
-        """The notes of the events with this reason."""
-        return [event["note"] for event in await self.all(EVENTS) if event.get("reason") == reason]
+    async def events(self, reason: str, about: Resource | None = None) -> list[str]:
+        """The notes of the events with this reason, those about objects of one kind if given."""
+        return [
+            event["note"]
+            for event in await self.all(EVENTS)
+            if event.get("reason") == reason and (about is None or event["regarding"]["kind"] == about.kind)
+        ]
 
     async def event(self, reason: str, text: str = "", within: float = PATIENCE) -> str:
         """Wait for an event of this reason whose note holds `text`."""

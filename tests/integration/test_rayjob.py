@@ -146,6 +146,11 @@ async def test_a_job_says_why_it_waits(seen: Observed, stand_ins: StandIns) -> N
         lambda job: "needs 3 CPU, queue q has 1 free" in job["status"].get("message", ""),
         "it says why",
     )
+    assert "PodGroup ray-demo-pg" in await seen.event("Unschedulable", refusal["message"])
+    other = {**refusal, "message": "needs 3 CPU, queue q has 2 free"}
+    await seen.api.patch(PODGROUPS, seen.namespace, "ray-demo-pg", {"status": {"conditions": [other]}})
+    await seen.until(RAYJOBS, "demo", lambda job: "q has 2 free" in job["status"].get("message", ""), "it has changed")
+    assert len(await seen.events("Unschedulable", RAYJOBS)) == 1
     stand_ins.holds_back = lambda pod: False
     status = await seen.job_state("demo", "Complete")
     assert "waits" not in status.get("message", "")

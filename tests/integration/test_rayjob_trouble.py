@@ -65,6 +65,8 @@ async def test_an_image_that_can_not_be_pulled_shows_on_the_job_until_it_can(
     await reason_is(seen, None)
     stand_ins.holds_back = lambda pod: False
     await seen.job_state("demo", "Running")
+    (note,) = [note for note in await seen.events("ImagePullBackOff", RAYJOBS) if name in note]
+    assert "manifest unknown" in note
 
 
 async def test_a_worker_that_crashes_under_a_running_job_shows_and_the_job_goes_on(

@@ -7,7 +7,7 @@ made smaller, or its pods corrected, without losing its place in the queue.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from muster.api.rayjob import JobDeploymentStatus, JobFailedReason, SubmissionMode
 from muster.controllers.context import ObservedRayCluster
@@ -24,13 +24,16 @@ from muster.controllers.rayjob.sidecar import head_has_begun, in_head, ray_has_t
 from muster.controllers.rayjob.strays import begin_again_alone
 from muster.controllers.rayjob.submitter import ensure_submitter, find_submitter
 from muster.controllers.rayjob.trouble import Troubles, troubles_of
-from muster.controllers.rayjob.waiting import why_waiting
+from muster.controllers.rayjob.waiting import begins_to_wait, why_waiting
 from muster.controllers.runner import Requeue
 from muster.kube.errors import Invalid
 from muster.kube.resource import QUEUES
 from muster.ray.authentication import token_env
 from muster.ray.gang import pod_group_name, queue_name
 from muster.ray.selection import runs_elsewhere
+
+UNSCHEDULABLE: Final = "Unschedulable"
+"""Event reason of a job whose gang waits for a place; that of the PodGroup's event, too."""
 
 
 async def initialize(look: Look) -> Requeue | None:
@@ -63,9 +66,15 @@ async def initialize(look: Look) -> Requeue | None:
 
 async def _tell(look: Look, cluster: ObservedRayCluster, troubles: Troubles) -> float | None:
     """Say in the status what is waited for; in how many seconds to look again, if that may soon be over."""
-    group = look.context.pod_groups.get(look.job.metadata.namespace, pod_group_name(look.job))
+    name, before = pod_group_name(look.job), look.status.message
+    group = look.context.pod_groups.get(look.job.metadata.namespace, name)
     told = troubles.over({"message": why_waiting(cluster.status, group)})
-    return await look.write_once_settled(**told, ray_cluster_status=job_cluster.status_copy(cluster))
+    settled = await look.write_once_settled(**told, ray_cluster_status=job_cluster.status_copy(cluster))
+    if begins_to_wait(before, look.status.message):
+        # Once for each wait: what becomes of the reason is told on the PodGroup.
+        message = f"{look.status.message} (events of PodGroup {name} tell how it goes on)"
+        look.say("Warning", UNSCHEDULABLE, message, "Schedule")
+    return settled
 
 
 async def _may_be_submitted(look: Look, cluster: ObservedRayCluster) -> bool:

@@ -59,13 +59,11 @@ class RefusedSubmitter:
 
 
 async def refused_submitter(look: Look) -> RefusedSubmitter | None:
-    """The trouble of a submitter whose job Ray does not have yet; an event tells it."""
+    """The trouble of a submitter whose job Ray does not have yet."""
     job = find_submitter(look) if look.job.spec.mode == SubmissionMode.K8S_JOB else None
     if job is None or look.ray_status is not JobStatus.NEW:
         return None
     why = await look.context.refused_pods.of(job)
     if why is None:
         return None
-    found = RefusedSubmitter(job.metadata.name, why, seconds_of(job.metadata.creation_timestamp) or 0.0)
-    look.say("Warning", found.reason, found.sentence, "Create")
-    return found
+    return RefusedSubmitter(job.metadata.name, why, seconds_of(job.metadata.creation_timestamp) or 0.0)

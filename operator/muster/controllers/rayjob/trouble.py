@@ -83,12 +83,16 @@ class Troubles:
     def over(self, changes: Mapping[str, Any]) -> dict[str, Any]:
         """These changes of the status with the first trouble told in place of their message; none once Ray has ended.
 
-        Without trouble what was told of an earlier one is taken back.
+        An event tells it where the status has another reason so far. Without trouble what was told of an earlier one is
+        taken back.
         """
         if self._look.ray_status.terminal or _ends(changes):
             return dict(changes)
         if self._known:
-            return {**changes, "reason": self._known[0].reason, "message": self._sentence(self._known[0])}
+            first = self._known[0]
+            if first.reason != self._look.status.reason:
+                self._look.say("Warning", first.reason, first.sentence, "Start")
+            return {**changes, "reason": first.reason, "message": self._sentence(first)}
         healed = {"reason": None, "message": None} if self._look.status.reason else {}
         return {**healed, **changes}
 

@@ -11,6 +11,7 @@ from muster.ray.cluster_conditions import HEAD_POD_READY, REPLICA_FAILURE
 from muster.ray.pod_health import condition
 
 REASON_ANNOTATION = "muster.dev/reason"
+_WAITS = "The gang waits: "
 
 
 def why_waiting(cluster_status: Mapping[str, Any], pod_group: PodGroup | None) -> str:
@@ -29,12 +30,17 @@ def why_waiting(cluster_status: Mapping[str, Any], pod_group: PodGroup | None) -
     return _pods(cluster_status)
 
 
+def begins_to_wait(before: str | None, now: str | None) -> bool:
+    """Whether of these sentences the second is the first that says why the scheduler has no place for the gang."""
+    return (now or "").startswith(_WAITS) and not (before or "").startswith(_WAITS)
+
+
 def _unschedulable(pod_group: PodGroup) -> str | None:
     found = condition(pod_group.status.conditions, "Unschedulable")
     if found is not None and found.status == "True" and found.message:
-        return f"The gang waits: {found.message}"
+        return f"{_WAITS}{found.message}"
     text = pod_group.metadata.annotations.get(REASON_ANNOTATION)
-    return f"The gang waits: {_message_in(text)}" if text else None
+    return f"{_WAITS}{_message_in(text)}" if text else None
 
 
 def _message_in(text: str) -> str:
