@@ -79,6 +79,20 @@ JUNK: dict[str, Any] = {"status": {"conditions": [{}]}}
 """Our schema takes it, and Volcano's: a condition has neither type nor status."""
 
 
+@pytest.mark.parametrize("answer", [Answer(404, "HTTP404"), Answer(500, "InternalError"), Answer(409, "Conflict")])
+async def test_a_gang_that_can_not_be_had_does_not_keep_a_job_from_its_end(
+    proxy: FaultProxy, seen: Observed, dashboards: RayDashboards, stand_ins: StandIns, answer: Answer
+) -> None:
+    """As it is when somebody has deleted the CRD of PodGroups."""
+    async with Operator(proxy.connection(), seen.namespace, dashboards):
+        status = await start(seen, shutdownAfterJobFinishes=True, ttlSecondsAfterFinished=0)
+        proxy.inject(answer, when=matching("POST", "/podgroups$"), times=None)
+        await seen.api.delete(PODGROUPS, seen.namespace, "ray-demo-pg")
+        dashboards.run_of(status["jobId"]).end("SUCCEEDED")
+        await seen.job_state("demo", "Complete")
+        await seen.gone(RAYCLUSTERS, PODS)
+
+
 async def test_a_status_that_others_have_spoilt_does_not_keep_a_job_from_its_end(
     seen: Observed, operator: Operator, dashboards: RayDashboards
 ) -> None:

@@ -24,6 +24,7 @@ from muster.controllers.per_version import PerVersion
 from muster.controllers.primaries import ObservedResource, Primaries
 from muster.controllers.recent import RecentAnswers
 from muster.controllers.refused_pods import RefusedPods
+from muster.controllers.setbacks import Setbacks
 from muster.controllers.settling import Settling
 from muster.controllers.slots import Slots
 from muster.controllers.template_judge import TemplateJudge
@@ -154,6 +155,8 @@ class Context:
         self.cluster_settling = Settling(self.clock)
         self.recent_answers = RecentAnswers(self.clock, options.poll_interval)
         self.job_cluster_problems: PerVersion[list[FieldProblem]] = PerVersion()
+        self.setbacks_in_passing: dict[str, Setbacks] = {}
+        """By the keys of RayJobs: what serves a job and fails, without keeping it from its end."""
         self.job_interests = Interests()
         self.cluster_interests = Interests()
         self.pods = Children(client, PODS, Pod, informers.pods, self.clock)

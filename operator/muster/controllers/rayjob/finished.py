@@ -14,7 +14,7 @@ from muster.controllers.rayjob import cluster as job_cluster
 from muster.controllers.rayjob.deleting import delete_what_is_due
 from muster.controllers.rayjob.ending import RAY_CLUSTER_LOST
 from muster.controllers.rayjob.finalizer import drop_finalizer, holds_finalizer
-from muster.controllers.rayjob.gang import keep_gang
+from muster.controllers.rayjob.gang import keep_gang_in_passing
 from muster.controllers.rayjob.look import Look
 from muster.controllers.rayjob.sidecar import in_head
 from muster.controllers.rayjob.stopping import Stop, say_not_stopped, stop_ray_job
@@ -134,5 +134,5 @@ async def _keep_pod_group(look: Look) -> None:
     cluster = await job_cluster.find(look)
     if cluster is None or not job_cluster.is_the_jobs(look, cluster) or cluster.metadata.deletion_timestamp is not None:
         await release_pod_group(look.context, look.job)
-    elif not look.problems:
-        await keep_gang(look, job_cluster.model(look, cluster), submitter_to_come=False)
+    else:
+        await keep_gang_in_passing(look, job_cluster.model(look, cluster), submitter_to_come=False)

@@ -9,7 +9,8 @@ from muster.api.rayjob import SubmissionMode
 from muster.controllers.children import NotOurs
 from muster.controllers.gang import ensure_pod_group, membership
 from muster.controllers.rayjob.look import Look
-from muster.kube.errors import Forbidden, Invalid
+from muster.controllers.setbacks import Setbacks
+from muster.kube.errors import ApiError, Conflict, Forbidden, Invalid
 from muster.ray.gang import ray_job_pod_group
 from muster.ray.submitter import submitter_template
 
@@ -36,13 +37,24 @@ async def keep_gang_in_passing(look: Look, cluster: RayCluster, *, submitter_to_
 
 
 async def in_passing(look: Look, subject: str, work: Awaitable[None]) -> None:
-    """Do what serves the job; that it is refused is told, and keeps nobody from seeing how the job ends."""
+    """Do what serves the job; whatever comes of it keeps nobody from seeing how the job ends.
+
+    A refusal is told, and a failure that lasts; the next look tries again.
+    """
+    setbacks = look.context.setbacks_in_passing.setdefault(look.key, Setbacks(look.context.clock))
     try:
         await work
     except NotOurs as conflict:
         look.say("Warning", "NameTaken", str(conflict), "Create", subject=conflict.name)
     except (Invalid, Forbidden) as refusal:
         look.say_refused(refusal, subject)
+    except Conflict:  # somebody else was faster
+        pass
+    except ApiError as error:
+        if setbacks.last(subject):
+            look.say_failing(error, subject)
+    else:
+        setbacks.over(subject)
 
 
 def _submitter(look: Look) -> dict[str, object] | None:

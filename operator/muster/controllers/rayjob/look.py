@@ -165,10 +165,11 @@ class Look:
         self.say("Warning", "FailedToReconcile", message, "Reconcile", subject=subject)
         return message
 
-    def say_failing(self, error: ApiError) -> str:
+    def say_failing(self, error: ApiError, subject: str = "") -> str:
         """Tell that the API server goes on failing with what the job needs; return the words."""
-        message = f"The API server fails to do what the RayJob needs: {error}"
-        self.say("Warning", "FailedToReconcile", message, "Reconcile")
+        needs = f"needs for its {subject}" if subject else "needs"
+        message = f"The API server fails to do what the RayJob {needs}: {error}"
+        self.say("Warning", "FailedToReconcile", message, "Reconcile", subject=subject)
         return message
 
     def stamp(self) -> str:

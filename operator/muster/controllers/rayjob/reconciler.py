@@ -74,6 +74,7 @@ class RayJobReconciler:
             self._context.job_settling.over(key)
             self._context.job_cluster_problems.forget(key)
             self._context.recent_answers.forget(key)
+            self._context.setbacks_in_passing.pop(key, None)
             return None
         job = self._understood.of(key, stored_version(raw), partial(understand, self._context, RayJob, raw))
         if being_deleted(raw):
