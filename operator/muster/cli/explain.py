@@ -26,11 +26,12 @@ class Output(StrEnum):
 def explain(
     target: Annotated[
         str,
-        typer.Argument(
-            metavar="KIND/NAME", help="podgroup/NAME, rayjob/NAME, raycluster/NAME or pod/NAME.", show_default=False
-        ),
+        # Hidden from the list of arguments, where its type would stand beside it as Python has it.
+        typer.Argument(metavar="KIND/NAME", hidden=True),
     ],
-    namespace: Annotated[str, typer.Option("--namespace", "-n", help="The namespace of NAME.")] = "default",
+    namespace: Annotated[
+        str, typer.Option("--namespace", "-n", metavar="NAMESPACE", help="The namespace of NAME.")
+    ] = "default",
     output: Annotated[Output, typer.Option("--output", "-o", help="How to write the answer.")] = Output.TEXT,
     source: Annotated[
         list[str] | None,
@@ -39,25 +40,35 @@ def explain(
     conf: Annotated[
         Path | None,
         typer.Option(
+            metavar="FILE",
             help="The scheduler's configuration, or its ConfigMap's manifest; without it that of the snapshot, or of "
-            "Muster's Deployment."
+            "Muster's Deployment.",
         ),
     ] = None,
     now: Annotated[
         str | None, typer.Option(metavar="RFC3339", help="The time to answer for, with --from.", show_default="now")
     ] = None,
-    kubeconfig: Annotated[Path | None, typer.Option(help="A kubeconfig file.", show_default=False)] = None,
-    context: Annotated[str | None, typer.Option(help="A context of the kubeconfig.", show_default=False)] = None,
-    muster_namespace: Annotated[str, typer.Option(help="Where Muster's Deployment and Lease are.")] = "muster-system",
-    deployment: Annotated[str, typer.Option(help="The Deployment's name.")] = "muster",
+    kubeconfig: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A kubeconfig file.", show_default=False)
+    ] = None,
+    context: Annotated[
+        str | None, typer.Option(metavar="NAME", help="A context of the kubeconfig.", show_default=False)
+    ] = None,
+    muster_namespace: Annotated[
+        str, typer.Option(metavar="NAMESPACE", help="Where Muster's Deployment and Lease are.")
+    ] = "muster-system",
+    deployment: Annotated[str, typer.Option(metavar="NAME", help="The Deployment's name.")] = "muster",
     scheduler_name: Annotated[
         list[str] | None,
         typer.Option(
-            help="Pods with this schedulerName are ours; repeatable. [as the scheduler was told; muster, volcano]"
+            metavar="NAME",
+            help="Pods with this schedulerName are ours; repeatable. [as the scheduler was told; muster, volcano]",
         ),
     ] = None,
 ) -> None:
     """Say why a gang waits, who has the room, and what would help; or why a placed one does not run yet.
+
+    KIND/NAME is podgroup/NAME, rayjob/NAME, raycluster/NAME or pod/NAME.
 
     The scheduler itself is asked, on what you may read of the cluster. Where that is too little, or no scheduler runs,
     you are told what stands on the PodGroup and how old that is. Exit status: 0 answered; 1 there is no such thing, or

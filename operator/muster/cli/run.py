@@ -30,16 +30,21 @@ class LogLevel(StrEnum):
 
 def run(
     components: Annotated[
-        str, typer.Option(help="What runs in this process: controllers, scheduler, admission, with commas.")
+        str,
+        typer.Option(
+            metavar="NAMES", help="What runs in this process: controllers, scheduler, admission, with commas."
+        ),
     ] = "controllers,scheduler,admission",
     kubeconfig: Annotated[
-        Path | None, typer.Option(help="A kubeconfig file; without one the pod's own service account is used.")
+        Path | None,
+        typer.Option(metavar="FILE", help="A kubeconfig file; without one the pod's own service account is used."),
     ] = None,
     scheduler_name: Annotated[
         list[str] | None,
         typer.Option(
+            metavar="NAME",
             help="Pods with this schedulerName are ours, and Ray pods get the first; repeatable. [muster, volcano; "
-            "with --batch-scheduler=volcano only muster]"
+            "with --batch-scheduler=volcano only muster]",
         ),
     ] = None,
     batch_scheduler: Annotated[
@@ -60,16 +65,26 @@ def run(
     ] = False,
     watch_namespace: Annotated[
         list[str] | None,
-        typer.Option(help="Reconcile RayJobs and RayClusters of this namespace only; repeatable. [all]"),
+        typer.Option(
+            metavar="NAMESPACE", help="Reconcile RayJobs and RayClusters of this namespace only; repeatable. [all]"
+        ),
     ] = None,
     scheduler_configuration: Annotated[
-        Path | None, typer.Option(help="Actions, tiers and plugins in Volcano's format; read again when it changes.")
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Actions, tiers and plugins in Volcano's format; read again when it changes."
+        ),
     ] = None,
     submitter_image: Annotated[
-        str | None, typer.Option(help="Image of the submitter Jobs; the image of this pod if not given.")
+        str | None,
+        typer.Option(metavar="IMAGE", help="Image of the submitter Jobs; the image of this pod if not given."),
     ] = None,
-    namespace: Annotated[str, typer.Option(help="Where the Leases live.", envvar="POD_NAMESPACE")] = "muster-system",
-    pod_name: Annotated[str | None, typer.Option(help="The name of this pod.", envvar="POD_NAME")] = None,
+    namespace: Annotated[
+        str, typer.Option(metavar="NAMESPACE", help="Where the Leases live.", envvar="POD_NAMESPACE")
+    ] = "muster-system",
+    pod_name: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The name of this pod.", envvar="POD_NAME")
+    ] = None,
     leader_election: Annotated[
         bool, typer.Option(help="Wait for the Leases, so that of each component only one works at a time.")
     ] = True,
@@ -82,7 +97,11 @@ def run(
     ] = True,
     dead_node_timeout: Annotated[
         float,
-        typer.Option(min=0, help="Seconds after which a Ray pod on a node that does not answer any more is replaced."),
+        typer.Option(
+            min=0,
+            metavar="SECONDS",
+            help="Seconds after which a Ray pod on a node that does not answer any more is replaced.",
+        ),
     ] = 300.0,
     gcs_ft_redis_cleanup: Annotated[
         bool,
@@ -103,6 +122,7 @@ def run(
         float | None,
         typer.Option(
             min=0,
+            metavar="SECONDS",
             help="Seconds after which the cluster of a finished RayJob goes that neither shutdownAfterJobFinishes "
             "(false included) nor a rule of its deletionStrategy says anything about. [it stays]",
         ),
@@ -111,6 +131,7 @@ def run(
         float,
         typer.Option(
             min=0,
+            metavar="SECONDS",
             help="Seconds without an answer from Ray's dashboard after which a running job counts as lost.",
             envvar="RAYJOB_STATUS_CHECK_TIMEOUT_SECONDS",
         ),
@@ -119,6 +140,7 @@ def run(
         float,
         typer.Option(
             min=0,
+            metavar="SECONDS",
             help="Seconds that a submitter has to end after its Ray job did.",
             envvar="RAYJOB_DEPLOYMENT_STATUS_TRANSITION_GRACE_PERIOD_SECONDS",
         ),
@@ -126,8 +148,9 @@ def run(
     config: Annotated[
         Path | None,
         typer.Option(
+            metavar="FILE",
             help="A file of kind Configuration (KubeRay's config.ray.io/v1alpha1): sidecars, variables, annotations "
-            "and labels of every Ray pod. Read once."
+            "and labels of every Ray pod. Read once.",
         ),
     ] = None,
     login_shell: Annotated[
@@ -167,44 +190,56 @@ def run(
         ),
     ] = False,
     cluster_domain: Annotated[
-        str, typer.Option(help="The cluster's DNS domain.", envvar="CLUSTER_DOMAIN")
+        str, typer.Option(metavar="DOMAIN", help="The cluster's DNS domain.", envvar="CLUSTER_DOMAIN")
     ] = "cluster.local",
-    health_port: Annotated[int, typer.Option(help="Port of /healthz and /readyz; 0 for none.")] = 8082,
+    health_port: Annotated[int, typer.Option(metavar="PORT", help="Port of /healthz and /readyz; 0 for none.")] = 8082,
     admission_port: Annotated[
-        int, typer.Option(help="Port of the webhook that judges RayClusters and RayJobs as they are applied.")
+        int,
+        typer.Option(
+            metavar="PORT", help="Port of the webhook that judges RayClusters and RayJobs as they are applied."
+        ),
     ] = 9443,
     admission_host: Annotated[
         list[str] | None,
         typer.Option(
+            metavar="NAME",
             help="A name by which the API server calls the webhook, for its certificate; repeatable. "
-            "[muster-admission.NAMESPACE.svc]"
+            "[muster-admission.NAMESPACE.svc]",
         ),
     ] = None,
     admission_certificates: Annotated[
         Path | None,
         typer.Option(
+            metavar="FOLDER",
             help="A folder with tls.crt and tls.key for the webhook that somebody else renews (cert-manager), and who "
-            "also tells the API server what to trust; without it Muster does both."
+            "also tells the API server what to trust; without it Muster does both.",
         ),
     ] = None,
-    metrics_port: Annotated[int, typer.Option(help="Port of /metrics, for Prometheus; 0 for none.")] = 8080,
+    metrics_port: Annotated[
+        int, typer.Option(metavar="PORT", help="Port of /metrics, for Prometheus; 0 for none.")
+    ] = 8080,
     gang_repair_timeout: Annotated[
         float,
         typer.Option(
+            metavar="SECONDS",
             help="Seconds in which a gang that lost members is completed, else rolled back; so long, too, "
-            "kube-scheduler has to bind a pod that claims devices."
+            "kube-scheduler has to bind a pod that claims devices.",
         ),
     ] = 60.0,
     admission_timeout: Annotated[
         float,
         typer.Option(
+            metavar="SECONDS",
             help="Seconds after which an admitted gang without a place gives its reservation back, and a pod that "
-            "should leave is not waited for any more."
+            "should leave is not waited for any more.",
         ),
     ] = 300.0,
     starvation_timeout: Annotated[
         float,
-        typer.Option(help="Seconds after which room is held for a gang that waits; 0: never. A Queue may differ."),
+        typer.Option(
+            metavar="SECONDS",
+            help="Seconds after which room is held for a gang that waits; 0: never. A Queue may differ.",
+        ),
     ] = 600.0,
     log_level: Annotated[LogLevel, typer.Option(help="How much to log.")] = LogLevel.INFO,
 ) -> None:

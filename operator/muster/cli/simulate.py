@@ -29,19 +29,18 @@ class Output(StrEnum):
 def simulate(
     manifests: Annotated[
         list[str],
-        typer.Argument(
-            metavar="MANIFEST...",
-            help="YAML or JSON files (several documents, Lists), snapshots (zip); - for stdin.",
-            show_default=False,
-        ),
+        # Hidden from the list of arguments, where its type would stand beside it as Python has it.
+        typer.Argument(metavar="MANIFEST", hidden=True),
     ],
     conf: Annotated[
         Path | None,
         typer.Option(
-            help="The scheduler's configuration, in Volcano's format, or its ConfigMap's manifest.", show_default=False
+            metavar="FILE",
+            help="The scheduler's configuration, in Volcano's format, or its ConfigMap's manifest.",
+            show_default=False,
         ),
     ] = None,
-    cycles: Annotated[int, typer.Option(min=1, help="How many cycles to run.")] = 1,
+    cycles: Annotated[int, typer.Option(min=1, metavar="N", help="How many cycles to run.")] = 1,
     output: Annotated[Output, typer.Option("--output", "-o", help="How to write the answer.")] = Output.TABLE,
     now: Annotated[
         str | None, typer.Option(metavar="RFC3339", help="The time of the first cycle.", show_default="now")
@@ -50,11 +49,15 @@ def simulate(
     grace: Annotated[int, typer.Option(min=0, metavar="CYCLES", help="Leaving pods are gone after so many.")] = 1,
     scheduler_name: Annotated[
         list[str] | None,
-        typer.Option(help="Pods with this schedulerName are ours; repeatable. [as in the snapshot; muster, volcano]"),
+        typer.Option(
+            metavar="NAME",
+            help="Pods with this schedulerName are ours; repeatable. [as in the snapshot; muster, volcano]",
+        ),
     ] = None,
     gang_repair_timeout: Annotated[
         float | None,
         typer.Option(
+            metavar="SECONDS",
             help="Seconds in which a gang that lost members is completed, else rolled back.",
             show_default="as in the snapshot, else 60",
         ),
@@ -62,6 +65,7 @@ def simulate(
     admission_timeout: Annotated[
         float | None,
         typer.Option(
+            metavar="SECONDS",
             help="Seconds after which an admitted gang without a place gives its reservation back, and a pod that "
             "should leave is not waited for any more.",
             show_default="as in the snapshot, else 300",
@@ -70,12 +74,16 @@ def simulate(
     starvation_timeout: Annotated[
         float | None,
         typer.Option(
+            metavar="SECONDS",
             help="Seconds after which room is held for a gang that waits; 0: never. A Queue may differ.",
             show_default="as in the snapshot, else 600",
         ),
     ] = None,
 ) -> None:
     """Run the scheduler on manifests, no cluster needed.
+
+    A MANIFEST is a file of YAML or JSON (several documents, Lists), or a snapshot (zip); - is stdin. Of RayJobs and
+    RayClusters nothing is made: it takes PodGroups and pods.
 
     Between cycles bound pods run, evicted and deleted ones go, and nothing else changes. Exit status: 0 the cycles ran,
     whatever was placed; 2 the input or the configuration can't be used.

@@ -20,17 +20,25 @@ def snapshot(
             "--output", "-o", metavar="FILE", help="The zip to write; - for stdout. [muster-snapshot-TIME.zip]"
         ),
     ] = None,
-    kubeconfig: Annotated[Path | None, typer.Option(help="A kubeconfig file.", show_default=False)] = None,
-    context: Annotated[str | None, typer.Option(help="A context of the kubeconfig.", show_default=False)] = None,
+    kubeconfig: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A kubeconfig file.", show_default=False)
+    ] = None,
+    context: Annotated[
+        str | None, typer.Option(metavar="NAME", help="A context of the kubeconfig.", show_default=False)
+    ] = None,
     conf: Annotated[
         Path | None,
         typer.Option(
+            metavar="FILE",
             help="The scheduler's configuration, or its ConfigMap's manifest; without it that of Muster's Deployment.",
             show_default=False,
         ),
     ] = None,
-    namespace: Annotated[str, typer.Option(help="Where Muster's Deployment is.")] = "muster-system",
-    deployment: Annotated[str, typer.Option(help="Its name.")] = "muster",
+    namespace: Annotated[
+        str,
+        typer.Option("--muster-namespace", "--namespace", metavar="NAMESPACE", help="Where Muster's Deployment is."),
+    ] = "muster-system",
+    deployment: Annotated[str, typer.Option(metavar="NAME", help="Its name.")] = "muster",
 ) -> None:
     """Write everything that a scheduling cycle reads into a zip, for `muster simulate` and `muster explain --from`.
 

@@ -23,17 +23,22 @@ if TYPE_CHECKING:
 
 def submit(
     submission: str = typer.Option(
-        ..., envvar="MUSTER_SUBMISSION", help="The job as the Jobs API takes it: a JSON object with an entrypoint."
+        ...,
+        envvar="MUSTER_SUBMISSION",
+        metavar="JSON",
+        help="The job as the Jobs API takes it: a JSON object with an entrypoint.",
     ),
-    address: str = typer.Option(..., envvar="RAY_DASHBOARD_ADDRESS", help="The dashboard: host:port, or a URL."),
+    address: str = typer.Option(
+        ..., envvar="RAY_DASHBOARD_ADDRESS", metavar="HOST:PORT", help="The dashboard: host:port, or a URL."
+    ),
     submission_id: str = typer.Option(
-        "", envvar="RAY_JOB_SUBMISSION_ID", help="The job's id, in place of the one in the submission."
+        "", envvar="RAY_JOB_SUBMISSION_ID", metavar="ID", help="The job's id, in place of the one in the submission."
     ),
     dashboard_timeout: float = typer.Option(
-        300.0, min=0, help="Seconds to wait for the dashboard to take the submission."
+        300.0, min=0, metavar="SECONDS", help="Seconds to wait for the dashboard to take the submission."
     ),
     outage_timeout: float = typer.Option(
-        300.0, min=0, help="Seconds to bear a dashboard that does not answer while the job runs."
+        300.0, min=0, metavar="SECONDS", help="Seconds to bear a dashboard that does not answer while the job runs."
     ),
 ) -> None:
     """Submit a job to Ray, once, and follow it to its end.
