@@ -10,10 +10,10 @@ import pytest
 import yaml
 
 from muster.api.crds import RESOURCES, custom_resource_definition, generate
-from muster.api.podgroup import PodGroup
-from muster.api.queue import Queue
-from muster.api.raycluster import RayCluster
-from muster.api.rayjob import RayJob
+from muster.api.podgroup import PodGroup, PodGroupSpec
+from muster.api.queue import Queue, QueueSpec
+from muster.api.raycluster import HeadGroupSpec, RayCluster, RayClusterSpec, WorkerGroupSpec
+from muster.api.rayjob import RayJob, RayJobSpec
 from muster.api.schema import Definition
 
 CRDS = Path(__file__).parents[2] / "crds"
@@ -125,6 +125,30 @@ def test_beside_spec_and_status_there_is_nothing(model: Any) -> None:
     schema = schema_of(model)
     assert set(schema["properties"]) == {"apiVersion", "kind", "metadata", "spec", "status"}
     assert "x-kubernetes-preserve-unknown-fields" not in schema
+
+
+@pytest.mark.parametrize(
+    ("model", "path"),
+    [
+        (RayJob, "spec"),
+        (RayJob, "spec.rayClusterSpec"),
+        (RayCluster, "spec"),
+        (RayCluster, "spec.headGroupSpec"),
+        (RayCluster, "spec.workerGroupSpecs[]"),
+        (PodGroup, "spec"),
+        (Queue, "spec"),
+    ],
+)
+def test_kubectl_explain_says_what_each_field_of_a_spec_means(model: Any, path: str) -> None:
+    silent = [
+        name for name, schema in at(schema_of(model), path)["properties"].items() if not schema.get("description")
+    ]
+    assert silent == []
+
+
+@pytest.mark.parametrize("model", [RayJobSpec, HeadGroupSpec, WorkerGroupSpec, RayClusterSpec, PodGroupSpec, QueueSpec])
+def test_no_meaning_is_given_for_a_field_that_is_not_there(model: Any) -> None:
+    assert set(model.meanings) <= set(model.model_fields)
 
 
 @pytest.mark.parametrize("model", RESOURCES)

@@ -132,10 +132,17 @@ def _object(model: type[Model], required: set[str] | None = None) -> dict[str, A
     schema: dict[str, Any] = {"type": "object", "description": _first_paragraph(model)}
     if required:
         schema["required"] = sorted(required)
-    schema["properties"] = {_wire_name(name, field): _type(hints[name]) for name, field in model.model_fields.items()}
+    schema["properties"] = {
+        _wire_name(name, field): _described(_type(hints[name]), model.meanings.get(name))
+        for name, field in model.model_fields.items()
+    }
     if model.rules:
         schema["x-kubernetes-validations"] = _rules(model.rules)
     return schema
+
+
+def _described(schema: dict[str, Any], meaning: str | None) -> dict[str, Any]:
+    return schema if meaning is None else {**schema, "description": meaning}
 
 
 def _required(model: type[Model]) -> set[str]:

@@ -30,6 +30,8 @@ class Model(BaseModel):
     )
 
     rules: ClassVar[tuple[Rule, ...]] = ()
+    meanings: ClassVar[Mapping[str, str]] = {}
+    """What fields mean, for `kubectl explain`; an object says it itself."""
 
     @classmethod
     def parse(cls, obj: Mapping[str, Any]) -> Self:

@@ -5,6 +5,7 @@ There is no status subresource: whoever creates a PodGroup writes `status.phase:
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, ClassVar
 
@@ -57,6 +58,15 @@ class SubGroupPolicy(Model):
 
 class PodGroupSpec(Model):
     """What the gang needs. `minTaskMember`: role (pod annotation `volcano.sh/task-spec`) -> members."""
+
+    meanings: ClassVar[Mapping[str, str]] = {
+        "min_member": "How many pods have to have a place before any is bound.",
+        "min_task_member": "The same for each role (annotation volcano.sh/task-spec of the pods).",
+        "queue": "The Queue that the gang waits in and is charged to.",
+        "priority_class_name": "The PriorityClass of the gang.",
+        "min_resources": "What the gang needs to be admitted.",
+        "sub_group_policy": "Groups within the gang.",
+    }
 
     min_member: Count | None = None
     min_task_member: dict[str, Int32] | None = None

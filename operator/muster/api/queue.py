@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, ClassVar
 
@@ -54,6 +55,18 @@ class QueueAffinity(Model):
 
 class QueueSpec(Model):
     """The share. An absent `reclaimable` means true, an absent `weight` means 1."""
+
+    meanings: ClassVar[Mapping[str, str]] = {
+        "weight": "The share of the queue, beside the weights of the others.",
+        "capability": "The most that the gangs of the queue may use together.",
+        "reclaimable": "Whether others may take back what the queue uses beyond its share; true if absent.",
+        "extend_clusters": "Shares in other clusters; not used.",
+        "type": "Not used.",
+        "parent": "The queue above; root if absent.",
+        "deserved": "What the queue can have back from others.",
+        "priority": "The queue with the most goes first, and gives back last.",
+        "dequeue_strategy": "Kept for Volcano; not used.",
+    }
 
     weight: Annotated[Int32 | None, Schema(default=1, minimum=1, maximum=65535)] = None
     capability: ResourceList | None = None

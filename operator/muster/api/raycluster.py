@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, ClassVar
 
 from pydantic import Field
@@ -35,6 +36,16 @@ ManagedBy = Annotated[str | None, Schema(rules=MANAGED_BY_RULES)]
 class HeadGroupSpec(Model):
     """The head pod and how it is reached."""
 
+    meanings: ClassVar[Mapping[str, str]] = {
+        "template": "The head pod; its first container is Ray.",
+        "head_service": "The Service of the head, where it is to differ from what is made.",
+        "service_type": "The type of the Service of the head.",
+        "enable_ingress": "Whether an Ingress leads to the dashboard.",
+        "resources": "What Ray is told that the head has, in place of what its container says.",
+        "labels": "Labels of the head in Ray.",
+        "ray_start_params": "Flags of `ray start` on the head.",
+    }
+
     template: PodTemplate
     head_service: Object | None = None
     service_type: str | None = None
@@ -53,6 +64,21 @@ class ScaleStrategy(Model):
 
 class WorkerGroupSpec(Model):
     """Workers of one shape. Counts are replicas; each replica has `numOfHosts` pods."""
+
+    meanings: ClassVar[Mapping[str, str]] = {
+        "group_name": "The name of the group.",
+        "template": "The pod of each worker; its first container is Ray.",
+        "replicas": "How many replicas there are to be; moved into minReplicas to maxReplicas.",
+        "min_replicas": "The least that replicas counts as.",
+        "max_replicas": "The most that replicas counts as.",
+        "num_of_hosts": "The pods of one replica.",
+        "ray_start_params": "Flags of `ray start` on the workers.",
+        "resources": "What Ray is told that a worker has, in place of what its container says.",
+        "labels": "Labels of the workers in Ray.",
+        "idle_timeout_seconds": "Seconds after which the autoscaler takes an idle worker.",
+        "priority": "Of several groups that would do the autoscaler adds to the one with the most.",
+        "suspend": "Whether the group has no pods.",
+    }
 
     group_name: str
     template: PodTemplate
@@ -103,6 +129,15 @@ class WorkerGroupSpec(Model):
 
 class RayClusterSpec(Model):
     """What the user asks for."""
+
+    meanings: ClassVar[Mapping[str, str]] = {
+        "worker_group_specs": "The groups of workers.",
+        "ray_version": "The version of Ray in the images.",
+        "enable_in_tree_autoscaling": "Whether the autoscaler of Ray sets the numbers of workers.",
+        "suspend": "Whether the cluster is to hold nothing: its pods are deleted, and made again when this is false.",
+        "managed_by": "Which controller looks after the object; absent or ray.io/kuberay-operator is this one.",
+        "head_service_annotations": "Annotations of the Service of the head.",
+    }
 
     head_group_spec: HeadGroupSpec
     worker_group_specs: Annotated[list[WorkerGroupSpec] | None, Schema(list_type="atomic")] = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, ClassVar
 
@@ -134,6 +135,28 @@ class SubmitterConfig(Model):
 
 class RayJobSpec(Model):
     """What the user asks for."""
+
+    meanings: ClassVar[Mapping[str, str]] = {
+        "entrypoint": "The command that Ray runs.",
+        "runtime_env_yaml": "The runtime environment of the job, in Ray's words, as YAML.",
+        "job_id": "The id of the job in Ray; made up if not given. In InteractiveMode the user says it.",
+        "metadata": "Metadata of the job in Ray.",
+        "entrypoint_num_cpus": "CPUs that Ray keeps for the entrypoint itself.",
+        "entrypoint_num_gpus": "GPUs that Ray keeps for the entrypoint itself.",
+        "entrypoint_resources": "Custom resources that Ray keeps for the entrypoint itself: a JSON object.",
+        "submission_mode": "Who submits: K8sJobMode (a Job), HTTPMode (the operator), SidecarMode (a container of the "
+        "head pod), InteractiveMode (the user).",
+        "ray_cluster_spec": "The cluster that is made for the job.",
+        "cluster_selector": "Chooses a RayCluster that is there already, in place of rayClusterSpec.",
+        "submitter_pod_template": "The pod of the submitter, in K8sJobMode.",
+        "backoff_limit": "How often the job is tried again when it has failed, each time on a new cluster.",
+        "active_deadline_seconds": "Seconds after which the job fails if it has not ended.",
+        "pre_running_deadline_seconds": "Seconds after which an attempt fails if it does not run yet.",
+        "ttl_seconds_after_finished": "Seconds from the end of the job to what shutdownAfterJobFinishes deletes.",
+        "shutdown_after_job_finishes": "Whether the cluster is deleted when the job has ended.",
+        "suspend": "Whether the job is to hold nothing: its cluster is deleted, and made again when this is false.",
+        "managed_by": "Which controller looks after the object; absent or ray.io/kuberay-operator is this one.",
+    }
 
     entrypoint: str | None = None
     runtime_env_yaml: str | None = Field(default=None, alias="runtimeEnvYAML")
