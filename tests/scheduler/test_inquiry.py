@@ -12,10 +12,12 @@ from hypothesis import strategies as st
 
 from muster.engine.amounts import resources as translated
 from muster.quantities import units
+from muster.scheduler.constraints import PodConstraints, SelectorTerm
 from muster.scheduler.inquiry import Inquiry
 from muster.scheduler.outcome import Outcome
-from muster.scheduler.reasons import Code, Holder, Reason
+from muster.scheduler.reasons import Advice, Code, Holder, Reason
 from muster.scheduler.resources import Resources
+from muster.scheduler.selectors import Operator, Requirement
 from muster.scheduler.specs import Phase, PriorityClassSpec
 from muster.scheduler.suggestion import Trials, suggest
 from muster.testing import Cluster, configuration, gang, node, nodes, pod, pod_group, pods, queue, resources
@@ -340,6 +342,47 @@ def test_who_does_what_is_suggested_is_placed_at_once(world: World, steps: list[
         obedient = after()
         change(obedient, key, reason.suggestion.change)
         assert key in {each.job for each in obedient.cycle().bindings}, reason.suggestion.text
+
+
+def daemon(place: str, cpu: float) -> Any:
+    field = SelectorTerm(fields=(Requirement("metadata.name", Operator.IN, (place,)),))
+    return pod(f"daemon-{place}", cpu=cpu, node=place, ours=False, scheduling=PodConstraints(required=(field,)))
+
+
+def test_a_gang_that_waits_for_what_can_not_come_is_told_so() -> None:
+    """Two of 1.5 CPU and two of 1 need three nodes of 2.5, whatever is counted of each kind alone."""
+    cluster = Cluster.of(nodes("n", 2, cpu=2.5), pod_group("runs", 1), pod("r", "runs", cpu=2, node="n-0"))
+    cluster.add(pod_group("g", 4), pod("a", "g", cpu=1.4), pod("b", "g", cpu=1.4), pod("c", "g", cpu=1.2))
+    cluster.add(pod("d", "g", cpu=0.9))
+    cluster.cycle()
+    reason = ask(cluster, "g")
+    assert (reason.code, reason.have_if_empty, reason.need) == (Code.NOT_ENOUGH_NODES, 3, 4)
+    assert reason.advice is Advice.CHANGE
+
+
+@pytest.mark.parametrize(("cpu", "waits"), [(0.5, True), (1, False)])
+def test_pods_of_daemon_sets_stay_on_a_node_that_is_thought_empty(cpu: float, *, waits: bool) -> None:
+    cluster = Cluster.of(nodes("n", 2, cpu=2.5), daemon("n-0", cpu), daemon("n-1", 0), configuration=PLAIN)
+    cluster.add(pod("x", cpu=2, node="n-0", ours=False), gang("g", 2, cpu=2))
+    cluster.cycle()
+    reason = ask(cluster, "g")
+    assert (reason.have_if_empty, reason.advice) == ((None, Advice.WAIT) if waits else (1, Advice.CHANGE))
+
+
+@settings(max_examples=60)
+@given(worlds())
+def test_who_is_told_that_waiting_does_not_help_has_no_place_on_empty_nodes(world: World) -> None:
+    cluster = world.cluster()
+    cluster.cycle()
+    inquiry = Inquiry(cluster.cache, cluster.configuration, cluster.now)
+    for job in list(cluster.cache.jobs.values()):
+        told = inquiry.full_reason(job)
+        if told is None or told.have_if_empty is None:
+            continue
+        alone = world.cluster()
+        for task in [each for each in alone.cache.tasks.values() if each.job is None or each.job.key != job.key]:
+            alone.cache.remove_task(task.uid)
+        assert job.key not in {each.job for each in alone.cycle().bindings}
 
 
 def test_no_more_is_tried_than_was_asked_for() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from muster.scheduler.constraints import PodConstraints, Taint
 from muster.scheduler.outcome import Outcome
-from muster.scheduler.reasons import Advice, Code, Reason, ReasonClass, Wake, describe, dominant
+from muster.scheduler.reasons import Advice, Code, NearMiss, Reason, ReasonClass, Wake, describe, dominant
 from muster.scheduler.specs import Condition, Phase, QueueState, TaskStatus
 from muster.testing import (
     EPOCH,
@@ -267,6 +267,66 @@ def test_every_wait_has_one_reason_with_numbers(specs: list[Spec], reason_class:
     assert reason.reason_class.value == reason_class
     assert reason.code is code
     assert re.search(words, describe(reason)), describe(reason)
+
+
+TAINTED = [Taint("control-plane", "")]
+
+
+@pytest.mark.parametrize(
+    ("specs", "have", "words"),
+    [
+        pytest.param(
+            [*nodes("n", 2, cpu=2), pod_group("g", 4), pod("h", "g", cpu=0.5), *pods("g", 3, 1.1)], 3,
+            "only 3 of 4 would have a place$", id="more pods than the nodes can hold, though the sum would do",
+        ),
+        pytest.param(
+            [*nodes("n", 2, cpu=2), *(node(name, cpu=2, taints=TAINTED) for name in "xy"), *gang("g", 5)], 4,
+            "only 4 of 5 would have a place$", id="a node that is not for them",
+        ),
+        pytest.param(
+            [*nodes("n", 2, cpu=2), pod_group("g", 3), *pods("g", 4, 1.1)], 2, "only 2 of 3", id="with one too many",
+        ),
+        pytest.param([node("n", taints=TAINTED), *gang("g", 1)], 0, "nor would there be", id="no node at all"),
+        pytest.param([*nodes("n", 2, cpu=2), pod("x", node="n-0", cpu=1.5), *gang("g", 3)], None, "2 of 3", id="fits"),
+        pytest.param(
+            [*nodes("n", 1, cpu=2), node("m", cpu=2, unschedulable=True), *gang("g", 3)], None, "unschedulable",
+            id="a cordon passes",
+        ),
+        pytest.param(
+            [
+                *nodes("n", 1, cpu=2), node("m", cpu=2, taints=[Taint("node.kubernetes.io/not-ready", "")]),
+                *gang("g", 3),
+            ],
+            None, "untolerated taint", id="so does a node that is not ready",
+        ),
+        pytest.param([*gang("g", 1)], None, "no nodes", id="no nodes: they may be about to come"),
+        pytest.param(
+            [*nodes("n", 2, cpu=2), pod_group("g", 2, phase=Phase.RUNNING), *pods("g", 2, node="n-0"),
+             *pods("g", 3, 2, first=2)],
+            None, "2 of 5|3 of 5", id="it has its minimum",
+        ),
+    ],
+)  # fmt: skip
+def test_a_gang_that_would_not_fit_on_empty_nodes_is_not_told_to_wait(
+    specs: list[Spec], have: int | None, words: str
+) -> None:
+    reason = reason_of(specs)
+    assert (reason.code, reason.have_if_empty) == (Code.NOT_ENOUGH_NODES, have)
+    assert reason.advice is (Advice.WAIT if have is None else Advice.CHANGE)
+    assert re.search(words, describe(reason)), describe(reason)
+
+
+def test_nodes_that_a_gang_may_not_use_do_not_count_for_it() -> None:
+    reason = reason_of([*nodes("n", 2), node("m", taints=TAINTED), *gang("g", 4, 4)])
+    assert (reason.code, reason.requested, reason.limit) == (Code.LARGER_THAN_CLUSTER, 16_000, 8_000)
+    assert describe(reason).endswith("all nodes that its pods may use together have cpu 8")
+
+
+def test_the_numbers_are_of_a_node_that_is_named() -> None:
+    """Where the gang's own members fill the nodes, of one beside them: what it lacks is no other number."""
+    reason = reason_of([*nodes("n", 2, cpu=2), pod("x", node="n-0", cpu=0.1), *gang("g", 3, 1.2)])
+    assert (reason.node, reason.requested, reason.used, reason.free) == ("n-1", 1200, 1200, 800)
+    assert reason.near_miss == NearMiss("n-1", "cpu 400m")
 
 
 def test_a_gang_whose_submitter_no_node_could_hold_is_told_so() -> None:

@@ -29,6 +29,8 @@ def reason_document(reason: Reason) -> dict[str, Any]:
         "queue": reason.queue,
         "role": reason.role,
         "member": reason.member,
+        "node": reason.node,
+        "haveIfEmpty": reason.have_if_empty,
         "nodes": dict(reason.nodes) or None,
         "nearMiss": {"node": reason.near_miss.node, "lacks": reason.near_miss.lacks} if reason.near_miss else None,
         "holders": [_holder(reason, each) for each in reason.holders] or None,

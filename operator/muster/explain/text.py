@@ -11,6 +11,7 @@ _ADVICE: Final = {
     "ask": "ask the administrator, or whoever else can change that",
 }
 _PODS: Final = "wait until its pods are made: if they are not, see the events of who makes them, or change minMember"
+_NODES: Final = "ask for less, or have nodes added: it will not go on by itself, whatever else ends"
 _ADVICE_ON: Final = {"NotEnoughPods": _PODS, "NotEnoughPodsOfRole": _PODS}
 
 
@@ -103,14 +104,16 @@ def _details(reason: Mapping[str, Any] | None, answer: Mapping[str, Any]) -> Ite
     if "suggestion" in reason:
         yield f"what would help: {reason['suggestion']['text']}"
     said = reason.get("advice", "")
-    yield f"advice: {_ADVICE_ON.get(reason['code']) or _ADVICE.get(said, said)} ({reason['code']})"
+    words = _NODES if "haveIfEmpty" in reason else _ADVICE_ON.get(reason["code"]) or _ADVICE.get(said, said)
+    yield f"advice: {words} ({reason['code']})"
 
 
 def _numbers(reason: Mapping[str, Any]) -> Iterator[str]:
     words = {"requested": "asked for", "used": "used", "free": "free", "limit": "of"}
     named = [f"{word} {reason[name]}" for name, word in words.items() if name in reason]
     if named and "resource" in reason:
-        yield f"{reason['resource']}: {', '.join(named)}"
+        of = f" (node {reason['node']}, which has most of it free)" if "node" in reason else ""
+        yield f"{reason['resource']}: {', '.join(named)}{of}"
 
 
 def _members(members: Mapping[str, Any] | None) -> Iterator[str]:

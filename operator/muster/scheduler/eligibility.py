@@ -99,7 +99,7 @@ def impossible(session: Session, job: JobInfo) -> Reason | None:
     need = None if job.is_ready() else least_need(job)
     if need is not None:
         devices = _least_devices(session, job)
-        reason = _larger_than_queue(session, job, need.plus(devices)) or _larger_than_cluster(session, need)
+        reason = _larger_than_queue(session, job, need.plus(devices)) or _larger_than_cluster(session, job, need)
         if reason is not None:
             return reason
     return _larger_than_every_node(session, job)
@@ -154,17 +154,19 @@ def _larger_than_queue(session: Session, job: JobInfo, need: Resources) -> Reaso
     return Reason(Code.LARGER_THAN_QUEUE, resource=dimension, requested=need.get(dimension), limit=limit, queue=name)
 
 
-def _larger_than_cluster(session: Session, need: Resources) -> Reason | None:
+def _larger_than_cluster(session: Session, job: JobInfo, need: Resources) -> Reason | None:
     whole = session.cache.total
     if not session.cache.index.makes:
         return None
     for dimension in (CPU, MEMORY, *sorted(need.scalars)):
         if need.get(dimension) > whole.get(dimension):
+            usable = session.usable({task.shape.id: task.shape for task in job.pending.values()}, dimension)
             return Reason(
                 Code.LARGER_THAN_CLUSTER,
                 resource=dimension,
                 requested=need.get(dimension),
-                limit=whole.get(dimension),
+                limit=usable,
+                detail="that its pods may use" if usable < whole.get(dimension) else "",
                 wakes=(Wake.CLUSTER, Wake.NODES),
                 more_nodes_help=True,
             )

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from muster.scheduler.buckets import Bucket
+from muster.scheduler.buckets import Bucket, fits
 from muster.scheduler.job import JobInfo
+from muster.scheduler.judge import may_use
 from muster.scheduler.placing import Attempt, find_places, gang_key, required_first
 from muster.scheduler.queue import capability_reason
 from muster.scheduler.reasons import Code, NearMiss, Reason, ReasonClass, Wake
@@ -72,7 +74,44 @@ def _for_the_gang(session: Session, job: JobInfo, attempt: Attempt, objection: R
 def _no_room(session: Session, job: JobInfo, attempt: Attempt, task: TaskInfo) -> Reason:
     have, need = _counts(job, attempt)
     survey = session.survey_nodes(task.shape)
-    return replace(survey, have=have, need=need, member=task.spec.name)
+    if_empty = most_if_empty(session, job) if have is not None else None
+    return replace(survey, have=have, need=need, member=task.spec.name, have_if_empty=if_empty)
+
+
+def most_if_empty(session: Session, job: JobInfo) -> int | None:
+    """How many members the nodes could hold at most if nothing else ran, where that is too few; None where it is not.
+
+    Each kind of member is counted as if it were alone, so that more may have no place.
+    """
+    if job.ready or not session.cache.index.makes:
+        return None
+    kinds = Counter(task.shape for task in job.pending.values() if not job.is_companion(task))
+    most = sum(min(count, session.most_of(shape)) for shape, count in kinds.items())
+    return most if most < job.min_member <= kinds.total() else None
+
+
+def usable(session: Session, shapes: Collection[Shape], dimension: str) -> int:
+    """What the nodes have of it that some of these may use; all that there is where none are given."""
+    index = session.cache.index
+    views = [index.view(shape) for shape in shapes]
+    if len(views) > 1:  # a shape that is new may have told makes apart
+        views = [index.view(shape) for shape in shapes]
+    return sum(
+        len(make.nodes) * make.sample.allocatable.get(dimension)
+        for make in index.makes.values()
+        if not views or any(may_use(view.refusal(make)) for view in views)
+    )
+
+
+def most_of(session: Session, shape: Shape) -> int:
+    """How many pods of the shape the nodes could hold if nothing else ran, and none were cordoned or not ready."""
+    index = session.cache.index
+    view = index.view(shape)
+    found = 0
+    for make in index.makes.values():
+        if may_use(view.refusal(make)):
+            found += len(make.nodes) * _capacity(shape, make.sample.allocatable)
+    return found
 
 
 def _counts(job: JobInfo, attempt: Attempt) -> tuple[int | None, int | None]:
@@ -108,7 +147,7 @@ def survey_nodes(session: Session, shape: Shape) -> Reason:
             short = _short_of(shape, left)
             lacking[f"{_words(short)} {BESIDE_MEMBERS}"] += taken
             crowded.add(bucket, left, short, taken)
-    resource, requested, used, free, limit = (full if full.dimensions else crowded).amounts()
+    resource, requested, used, free, limit, roomiest = (full if full.dimensions else crowded).amounts()
     devices = session.objections(shape).devices
     if resource is None and devices is not None:
         resource, requested = devices.resource, (devices.asked or devices.total) * MILLI
@@ -121,6 +160,7 @@ def survey_nodes(session: Session, shape: Shape) -> Reason:
         used=used,
         free=free,
         limit=limit,
+        node=roomiest,
         nodes=tuple(sorted(lacking.items(), key=lambda item: (-item[1], item[0]))),
         near_miss=NearMiss(nearest[1], nearest[2]) if nearest else None,
         wakes=(Wake.NODES,),
@@ -135,7 +175,7 @@ class _Shortage:
 
     def __init__(self, shape: Shape) -> None:
         self._shape = shape
-        self._roomiest: dict[str, Bucket] = {}
+        self._roomiest: dict[str, tuple[Bucket, Resources]] = {}
         self.dimensions: Counter[str] = Counter()
         self.nearest: tuple[float, str, str] | None = None
 
@@ -143,16 +183,18 @@ class _Shortage:
         """Nodes of the bucket, with this room, that are short of these dimensions."""
         self.dimensions[short[0]] += nodes
         for name in short:
-            self._roomiest[name] = max(self._roomiest.get(name, bucket), bucket, key=partial(_roominess, name))
-        candidate = (_distance(self._shape, room, short), bucket.first() or "", _lacks(self._shape, room, short))
-        self.nearest = candidate if self.nearest is None else min(self.nearest, candidate)
+            candidate = (bucket, room)
+            self._roomiest[name] = max(self._roomiest.get(name, candidate), candidate, key=partial(_roominess, name))
+        near = (_distance(self._shape, room, short), bucket.first() or "", _lacks(self._shape, room, short))
+        self.nearest = near if self.nearest is None else min(self.nearest, near)
 
-    def amounts(self) -> tuple[str | None, int | None, int | None, int | None, int | None]:
-        """The dimension that is short on most nodes, what is asked of it, and used, free and in all on a node."""
+    def amounts(self) -> tuple[str | None, int | None, int | None, int | None, int | None, str | None]:
+        """The dimension that is short on most nodes, what is asked of it; used, free and in all on a node; which."""
         resource = min(self.dimensions, key=lambda name: (-self.dimensions[name], name), default=None)
         if resource is None:
-            return None, None, None, None, None
-        return resource, self._shape.init_request.get(resource), *_amounts(self._roomiest[resource], resource)
+            return None, None, None, None, None, None
+        bucket, room = self._roomiest[resource]
+        return resource, self._shape.init_request.get(resource), *_amounts(bucket, room, resource), bucket.first()
 
 
 def _why_not(session: Session, shape: Shape, bucket: Bucket) -> tuple[Counter[str], int]:
@@ -172,20 +214,34 @@ def _why_not(session: Session, shape: Shape, bucket: Bucket) -> tuple[Counter[st
 
 def _left_by_members(shape: Shape, idle: Resources) -> Resources:
     """What is left on a node that holds as many members of this shape as it can (one at least)."""
-    first, each = shape.init_request, shape.request.clone()
+    return idle.minus(_with_slot(shape).scaled(_capacity(shape, idle), 1))
+
+
+def _capacity(shape: Shape, room: Resources) -> int:
+    """How many pods of the shape fit there one after the other: each needs a little more to start than to run."""
+    if not fits(shape, room):
+        return 0
+    first, each = shape.init_request, _with_slot(shape)
+    return 1 + min(
+        (room.get(name) - first.get(name)) // each.get(name) for name in each.dimensions() if each.get(name) > 0
+    )
+
+
+def _with_slot(shape: Shape) -> Resources:
+    each = shape.request.clone()
     each.scalars.setdefault(PODS, 1)
-    more = min((idle.get(name) - first.get(name)) // each.get(name) for name in each.dimensions() if each.get(name) > 0)
-    return idle.minus(each.scaled(more + 1, 1))
+    return each
 
 
-def _roominess(resource: str, bucket: Bucket) -> tuple[int, int]:
-    return bucket.idle.get(resource), bucket.make.sample.allocatable.get(resource)
+def _roominess(resource: str, there: tuple[Bucket, Resources]) -> tuple[int, int]:
+    bucket, room = there
+    return room.get(resource), bucket.make.sample.allocatable.get(resource)
 
 
-def _amounts(bucket: Bucket, resource: str) -> tuple[int, int, int]:
+def _amounts(bucket: Bucket, room: Resources, resource: str) -> tuple[int, int, int]:
     """Used, free and in all, on a node."""
-    limit, idle = bucket.make.sample.allocatable.get(resource), bucket.idle.get(resource)
-    return limit - idle, max(0, idle), limit
+    limit, free = bucket.make.sample.allocatable.get(resource), room.get(resource)
+    return limit - free, max(0, free), limit
 
 
 def _short_of(shape: Shape, idle: Resources) -> list[str]:
@@ -256,4 +312,11 @@ def _with_nodes(promised: Reason, room: list[Reason]) -> Reason:
     full = next((each for each in room if each.code is Code.NOT_ENOUGH_NODES), None)
     if full is None:
         return promised
-    return replace(promised, member=full.member, nodes=full.nodes, near_miss=full.near_miss)
+    return replace(
+        promised,
+        need=full.need if full.have_if_empty is not None else None,
+        have_if_empty=full.have_if_empty,
+        member=full.member,
+        nodes=full.nodes,
+        near_miss=full.near_miss,
+    )

@@ -12,10 +12,12 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from muster.scheduler.cycle import framework_of
 from muster.scheduler.eligibility import held_back, held_by
+from muster.scheduler.emptied import too_few_if_empty
 from muster.scheduler.explain import survey_nodes
 from muster.scheduler.placing import find_places, gang_key
 from muster.scheduler.reasons import Code, Holder, Reason, ReasonClass, describe, describe_nodes
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
 
 MOST_HOLDERS = 5
 HELD_FOR_OTHERS = "the room that it would take is held for another gang"
+MOST_EMPTIED = 100
+"""So many gangs are tried on nodes as if those were empty."""
 WORK = 100_000
 """How many nodes may be looked at to find suggestions, in all; the gangs that go first get theirs first."""
 
@@ -50,6 +54,13 @@ class Members:
     failing: Mapping[str, str]
 
 
+def _about_nodes(reason: Reason | None) -> bool:
+    """Whether nodes were asked, and had no room."""
+    if reason is not None and reason.code is Code.CLUSTER_OVERCOMMIT:
+        return bool(reason.nodes)
+    return reason is not None and reason.code is Code.NOT_ENOUGH_NODES
+
+
 class Inquiry:
     """Questions about one model, as it is after a cycle. `work` bounds what is spent on suggestions."""
 
@@ -63,6 +74,8 @@ class Inquiry:
         self._holders: dict[object, tuple[Holder, ...]] = {}
         self._takes_anything = takes_anything(self.session)
         self._taken: dict[object, bool] = {}
+        self._work = work
+        self._too_few: dict[object, int] | None = None
         self._trials = Trials(self.session, max(20, work // max(1, len(cache.nodes))))
 
     def full_reason(self, job: JobInfo) -> Reason | None:
@@ -70,7 +83,7 @@ class Inquiry:
         reason = job.reason
         if reason is None:
             return None
-        reason = self._with_amounts(job, reason)
+        reason = self._if_empty(job, self._with_amounts(job, reason))
         position = self.position(job)
         return replace(
             reason,
@@ -80,6 +93,18 @@ class Inquiry:
             holders=tuple(self._with_rights(job, each) for each in self._who_has(job, reason)),
             suggestion=suggest(self._trials, job, reason),
         )
+
+    def _if_empty(self, job: JobInfo, reason: Reason) -> Reason:
+        """With the word that waiting does not help, where it does not."""
+        if not _about_nodes(reason):
+            return reason
+        if self._too_few is None:
+            others = (each for each in self._cache.jobs.values() if each is not job and _about_nodes(each.reason))
+            asked = [job, *islice(others, MOST_EMPTIED)] if len(self._cache.tasks) <= self._work else []
+            with self._trials.undone():
+                self._too_few = too_few_if_empty(self.session, asked)
+        found = self._too_few.get(gang_key(job))
+        return reason if found is None else replace(reason, have_if_empty=found, need=job.min_member)
 
     def members(self, job: JobInfo) -> Members:
         """How many of the gang's members find a node now, whatever quota says, and what the others lack."""

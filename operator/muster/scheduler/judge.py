@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from muster.scheduler.constraints import Taint
 from muster.scheduler.node import NodeInfo
 from muster.scheduler.reasons import Code, Reason
 from muster.scheduler.task import Shape
@@ -30,8 +31,26 @@ NOT_DELEGATED = (
     "default-scheduler and the scheduling gate muster.dev/gang"
 )
 
+NO_MATCH = "node(s) didn't match Pod's node affinity/selector"
+_TAINTED = "node(s) had untolerated taint {taint}"
+_TAINTED_BY_KUBERNETES = tuple(
+    _TAINTED.format(taint=f"{{{each}") for each in ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
+)
+
 PRECISION = 1000
 """Scores are compared in thousandths of a point: finer than any plugin means, coarser than what floats add by noise."""
+
+
+def tainted(taint: Taint) -> str:
+    """What is said of a node with a taint that the pod does not tolerate."""
+    return _TAINTED.format(taint=taint)
+
+
+def may_use(refusal: str | None) -> bool:
+    """Whether the pod could ever go there: nothing is said against the node, or what may pass (a cordon, its load)."""
+    if refusal is None or refusal.startswith(_TAINTED_BY_KUBERNETES):
+        return True
+    return refusal != NO_MATCH and not refusal.startswith(_TAINTED.partition("{")[0])
 
 
 @dataclass(frozen=True, slots=True)

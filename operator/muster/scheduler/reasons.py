@@ -163,7 +163,9 @@ class Reason:
 
     `resource` is the dimension that `requested`, `used`, `free` and `limit` are in (milli-CPU, bytes, milli-units,
     whole pods). `have`/`need` count members. `queue` is the queue that blocks. `member` is the pod that finds no
-    place. `nodes` is a histogram of nodes by what is wrong with them, most frequent first.
+    place. `node` is the one that the numbers are of, `nodes` a histogram of nodes by what is wrong with them, most
+    frequent first. `have_if_empty` says that waiting does not help: so many members, too few, would have a place at
+    most if nothing else ran on the nodes that there are.
 
     The rest does not make two reasons differ. `since` is when the gang began to wait. What changes with every pod that
     starts or ends anywhere is worked out only for who asks (`inquiry.py`): `position` among the waiting gangs of its
@@ -182,6 +184,8 @@ class Reason:
     role: str | None = None
     member: str | None = None
     detail: str = ""
+    node: str | None = None
+    have_if_empty: int | None = None
     nodes: tuple[tuple[str, int], ...] = ()
     near_miss: NearMiss | None = None
     wakes: tuple[Wake, ...] = ()
@@ -206,7 +210,7 @@ class Reason:
     @property
     def gist(self) -> tuple[object, ...]:
         """What it says without the numbers that others change: its topic, and what the gang itself asks for."""
-        return (*self.topic, self.requested, self.need)
+        return (*self.topic, self.requested, self.need, self.have_if_empty is not None)
 
     @property
     def awaits(self) -> tuple[Wake, ...]:
@@ -216,6 +220,8 @@ class Reason:
     @property
     def advice(self) -> Advice:
         """Wait, change the request, or ask the administrator."""
+        if self.have_if_empty is not None:
+            return Advice.CHANGE
         return _ADVICE_ON.get(self.code) or _ADVICE[self.reason_class]
 
 
@@ -282,6 +288,17 @@ def _near_miss(reason: Reason) -> str:
     return f" (closest: {near.node} lacks {near.lacks})" if near else ""
 
 
+def _if_empty(reason: Reason) -> str:
+    if reason.have_if_empty is None:
+        return ""
+    if not reason.have_if_empty:
+        return "; nor would there be a place if nothing else ran on these nodes"
+    have = f"only {reason.have_if_empty} of {reason.need} would have a place"
+    if reason.have_if_empty == reason.need:
+        have = "there would be no room for the pod that the gang will need later"
+    return f"; even if nothing else ran on these nodes, {have}"
+
+
 def _members(reason: Reason) -> str:
     return f"{reason.have} of {reason.need} members have a place; " if reason.need is not None else ""
 
@@ -300,7 +317,7 @@ def _queue_quota(reason: Reason) -> str:
 
 
 def _cluster_overcommit(reason: Reason) -> str:
-    nodes = f"; no room for {reason.member} either: {describe_nodes(reason)}{_near_miss(reason)}"
+    nodes = f"; no room for {reason.member} either: {describe_nodes(reason)}{_near_miss(reason)}{_if_empty(reason)}"
     return (
         f"the cluster is promised already: asks for {amount(reason, reason.requested)}, used and promised "
         f"{amount(reason, reason.used)} of {amount(reason, reason.limit)} (with the overcommit factor)"
@@ -315,10 +332,19 @@ def _larger_than_queue(reason: Reason) -> str:
     )
 
 
+def _larger_than_cluster(reason: Reason) -> str:
+    nodes = f"all nodes {reason.detail}" if reason.detail else "all nodes"
+    return (
+        f"larger than the whole cluster: asks for {amount(reason, reason.requested)}, {nodes} together have "
+        f"{amount(reason, reason.limit)}"
+    )
+
+
 def _not_enough_nodes(reason: Reason) -> str:
     wanted = f" needs {amount(reason, reason.requested)}" if reason.resource else ""
     held = f"; {reason.detail}" if reason.detail else ""
-    return f"{_members(reason)}{reason.member}{wanted}: {describe_nodes(reason)}{_near_miss(reason)}{held}"
+    nodes = f"{describe_nodes(reason)}{_near_miss(reason)}{_if_empty(reason)}"
+    return f"{_members(reason)}{reason.member}{wanted}: {nodes}{held}"
 
 
 def _larger_than_every_node(reason: Reason) -> str:
@@ -341,10 +367,7 @@ _TEXTS: dict[Code, Callable[[Reason], str]] = {
     Code.QUEUE_NOT_LEAF: lambda r: f"queue {r.queue} only groups other queues ({r.detail}): name one of them",
     Code.QUEUE_CLOSED: lambda r: f"queue {r.queue} is {r.detail}",
     Code.LARGER_THAN_QUEUE: _larger_than_queue,
-    Code.LARGER_THAN_CLUSTER: lambda r: (
-        f"larger than the whole cluster: asks for {amount(r, r.requested)}, all nodes together have "
-        f"{amount(r, r.limit)}"
-    ),
+    Code.LARGER_THAN_CLUSTER: _larger_than_cluster,
     Code.LARGER_THAN_EVERY_NODE: _larger_than_every_node,
     Code.POD_GROUP_MISSING: lambda r: f"PodGroup {r.detail} does not exist",
     Code.NOT_ENOUGH_PODS: lambda r: f"{r.have} of {r.need} pods exist",

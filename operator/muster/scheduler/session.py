@@ -14,7 +14,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from muster.scheduler.devices import Shortage
-from muster.scheduler.explain import survey_nodes
+from muster.scheduler.explain import most_of, survey_nodes, usable
 from muster.scheduler.framework import Framework
 from muster.scheduler.holds import Holds
 from muster.scheduler.kept_room import KeptRoom
@@ -75,6 +75,8 @@ class Session:
         self._promises: list[tuple[TaskInfo, TaskStatus, str | None]] = []
         self._passing: dict[str, list[TaskInfo]] = {}
         self._possible: dict[int, bool] = {}
+        self._most: dict[int, int] = {}
+        self._usable: dict[tuple[frozenset[int], str], int] = {}
         self.lacking: set[Hashable] = set()
         self._remembers = False
         self._surveyed: dict[Hashable, Reason] = {}
@@ -123,6 +125,21 @@ class Session:
             makes = self.cache.index.makes.values()
             known = any(shape.init_request.less_equal(make.sample.allocatable) for make in makes)
             self._possible[shape.id] = known
+        return known
+
+    def most_of(self, shape: Shape) -> int:
+        """How many pods of the shape the nodes could hold if nothing else ran."""
+        known = self._most.get(shape.id)
+        if known is None:
+            known = self._most[shape.id] = most_of(self, shape)
+        return known
+
+    def usable(self, shapes: Mapping[int, Shape], dimension: str) -> int:
+        """What the nodes have of it that some of these shapes (by id) may use."""
+        key = (frozenset(shapes), dimension)
+        known = self._usable.get(key)
+        if known is None:
+            known = self._usable[key] = usable(self, shapes.values(), dimension)
         return known
 
     def kind(self, shape: Shape) -> Hashable:

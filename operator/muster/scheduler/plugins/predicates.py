@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from muster.scheduler.constraints import HARD_EFFECTS, Taint
 from muster.scheduler.device_book import Devices
 from muster.scheduler.framework import ExtensionPoints, Plugin
+from muster.scheduler.judge import NO_MATCH, tainted
 from muster.scheduler.node import NodeInfo
 from muster.scheduler.plugins.arguments import boolean
 from muster.scheduler.plugins.devices import claim_hurdle, claimed_devices
@@ -53,7 +54,7 @@ def node_affinity(shape: Shape, node: NodeInfo) -> str | None:
     """Node selector and required node affinity."""
     if shape.scheduling.selects(node.name, node.labels):
         return None
-    return "node(s) didn't match Pod's node affinity/selector"
+    return NO_MATCH
 
 
 def taint_toleration(shape: Shape, node: NodeInfo) -> str | None:
@@ -62,7 +63,7 @@ def taint_toleration(shape: Shape, node: NodeInfo) -> str | None:
     if spec is None or not spec.taints:
         return None
     taint = next(shape.scheduling.untolerated(spec.taints, HARD_EFFECTS), None)
-    return f"node(s) had untolerated taint {taint}" if taint else None
+    return tainted(taint) if taint else None
 
 
 class Predicates(Plugin):
