@@ -79,6 +79,12 @@ DIFFERENCES: tuple[Difference, ...] = (
         ("status/*WorkerReplicas",),
         holds=_zero_is_left_out,
     ),
+    Difference(
+        "amounts in the status where `replicas` is out of its range",
+        ("RayCluster *",),
+        ("status/desiredCPU",),
+        ("rule: replicas above the maximum", "rule: replicas below the minimum"),
+    ),
     Difference("finalizer of a RayJob that has ended", ("RayJob *",), ("metadata/finalizers/0",), holds=_only_kuberay),
     Difference(
         "spec as its user wrote it",

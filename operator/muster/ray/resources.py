@@ -1,7 +1,8 @@
 """What a Ray cluster asks for in all: the sums that its status shows.
 
 Per pod: its regular containers' requests, and limits where a resource has no request. Init containers, overhead and
-sidecars that the operator adds are not counted, and replicas count as written, unclamped, as KubeRay's users know it.
+sidecars that the operator adds are not counted, as KubeRay's users know it. Workers are those that there should be, as
+many as the same status says, where KubeRay takes `replicas` as it is written.
 """
 
 from __future__ import annotations
@@ -33,9 +34,8 @@ def desired_resources(cluster: RayCluster) -> dict[str, str]:
     """
     total = pod_requests(cluster.spec.head_group_spec.template)
     for group in cluster.spec.worker_groups:
-        pods = 0 if group.suspend else max(0, group.replicas or 0) * group.hosts
         for name, amount in pod_requests(group.template).items():
-            total[name] += amount * pods
+            total[name] += amount * group.desired_pods
     gpus = sum(amount for name, amount in total.items() if is_gpu(name))
     return {
         "desiredCPU": format_quantity(total["cpu"], "cpu"),
