@@ -103,3 +103,24 @@ async def test_a_template_that_may_have_been_refused_before_is_no_new_fault(monk
     judgement = await judge.judge(RAYCLUSTERS, cluster(worker_group("a")), cluster(worker_group("a", replicas=3)))
     assert judgement.refusals == ()
     assert len(judgement.warnings) == 1
+
+
+@pytest.mark.parametrize("old", [None, cluster(worker_group("a"))], ids=["created", "changed"])
+async def test_what_is_taken_but_hardly_meant_is_a_warning(judge: Judge, old: dict[str, Any] | None) -> None:
+    judgement = await judge.judge(RAYCLUSTERS, cluster(worker_group("a", -1)), old)
+    assert judgement.refusals == ()
+    assert judgement.warnings == ("spec.workerGroupSpecs[0].replicas: is -1; minReplicas, 0, counts instead",)
+
+
+async def test_one_that_is_refused_is_told_why_and_no_more(judge: Judge) -> None:
+    judgement = await judge.judge(RAYCLUSTERS, cluster(worker_group("a", -1), BAD))
+    assert [refusal.path for refusal in judgement.refusals] == ["spec.workerGroupSpecs[1].numOfHosts"]
+    assert judgement.warnings == ()
+
+
+async def test_an_object_that_was_malformed_before_is_judged_all_the_same(judge: Judge) -> None:
+    malformed = cluster(worker_group("a", replicas=cast("int", "two")))
+    labelled = {**malformed, "metadata": {**malformed["metadata"], "labels": {"a": "b"}}}
+    judgement = await judge.judge(RAYCLUSTERS, labelled, malformed)
+    assert judgement.refusals == ()
+    assert len(judgement.warnings) == 1

@@ -11,7 +11,7 @@ import asyncio
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, TypeVar
 
@@ -23,13 +23,14 @@ from muster.controllers.template_judge import TemplateJudge
 from muster.kube.errors import ApiError
 from muster.kube.resource import RAYCLUSTERS, RAYJOBS, Resource
 from muster.ray.pod_options import PodOptions
-from muster.ray.validation import validate_ray_cluster, validate_ray_job
+from muster.ray.validation import ray_cluster_cautions, ray_job_cautions, validate_ray_cluster, validate_ray_job
 from muster.ray.validation.made import Made, made_of_ray_cluster, made_of_ray_job
 from muster.ray.validation.templates import ray_cluster_templates, ray_job_templates
 
 M = TypeVar("M", RayCluster, RayJob)
 _Rules = Callable[[dict[str, Any]], tuple[list[FieldProblem], Sequence[Made]]]
 """What is wrong with an object by the rules, and what else the API server is to be asked about."""
+_Cautions = Callable[[dict[str, Any]], list[FieldProblem]]
 _DEFAULTS: Final = PodOptions()
 
 TEMPLATES_SECONDS: Final = 3.0
@@ -60,12 +61,24 @@ class Judge:
             RAYCLUSTERS: _rules(RayCluster, validate_ray_cluster, made_of_cluster, ray_cluster_templates),
             RAYJOBS: _rules(RayJob, validate_ray_job, made_of_job, ray_job_templates),
         }
+        self._cautions: Mapping[Resource, _Cautions] = {
+            RAYCLUSTERS: _cautions(RayCluster, ray_cluster_cautions),
+            RAYJOBS: _cautions(RayJob, ray_job_cautions),
+        }
 
     async def judge(self, resource: Resource, new: dict[str, Any], old: dict[str, Any] | None = None) -> Judgement:
         """Judge `new`, which replaces `old` (None: it is created)."""
         until = asyncio.get_running_loop().time() + TEMPLATES_SECONDS
         if being_deleted(new) or managed_elsewhere(new) or (old is not None and _same(new, old)):
             return Judgement()
+        judgement = await self._judged(resource, new, old, until)
+        if judgement.refusals:
+            return judgement
+        return replace(judgement, warnings=judgement.warnings + tuple(map(str, self._cautions[resource](new))))
+
+    async def _judged(
+        self, resource: Resource, new: dict[str, Any], old: dict[str, Any] | None, until: float
+    ) -> Judgement:
         problems, unanswered = await self._problems(resource, new, until)
         if not problems or old is None:
             return Judgement(tuple(problems), unanswered)
@@ -111,6 +124,16 @@ def _rules(
         problems = validate(typed)
         # Of what breaks a rule nothing may be possible to make.
         return problems, written(typed) if problems else made(typed)
+
+    return apply
+
+
+def _cautions(model: type[M], cautions: Callable[[M], list[FieldProblem]]) -> _Cautions:
+    def apply(raw: dict[str, Any]) -> list[FieldProblem]:
+        try:
+            return cautions(model.parse(raw))
+        except MalformedResource:  # as it was before the change
+            return []
 
     return apply
 

@@ -9,7 +9,14 @@ Pure and total: any object that could be parsed gets a list, an empty one when n
 
 from __future__ import annotations
 
+from muster.ray.validation.cautions import ray_cluster_cautions, ray_job_cautions
 from muster.ray.validation.ray_cluster import head_pod_problems, validate_ray_cluster
 from muster.ray.validation.ray_job import validate_ray_job
 
-__all__ = ["head_pod_problems", "validate_ray_cluster", "validate_ray_job"]
+__all__ = [
+    "head_pod_problems",
+    "ray_cluster_cautions",
+    "ray_job_cautions",
+    "validate_ray_cluster",
+    "validate_ray_job",
+]
