@@ -46,6 +46,29 @@ def test_what_a_pod_is_not_made_from_does_not(path: Path, value: object) -> None
     assert worker_hash((path, value)) == worker_hash()
 
 
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        pytest.param([*WORKER, "template", "metadata"], {"creationTimestamp": None}, id="a template's metadata"),
+        pytest.param([*WORKER, *CONTAINER, "lifecycle"], None, id="null"),
+        pytest.param([*WORKER, *CONTAINER, "resources", "claims"], None, id="null in a map"),
+        pytest.param([*WORKER, "resources"], {}, id="nothing for Ray"),
+    ],
+)
+def test_what_go_adds_when_it_writes_a_spec_back_does_not(path: Path, value: object) -> None:
+    assert worker_hash((path, value)) == worker_hash()
+
+
+def test_an_empty_map_may_say_something() -> None:
+    volumes: Path = [*WORKER, "template", "spec", "volumes"]
+    assert worker_hash((volumes, [{"name": "a", "emptyDir": {}}])) != worker_hash((volumes, [{"name": "a"}]))
+
+
+def test_empty_resources_of_a_container_say_nothing() -> None:
+    resources: Path = [*WORKER, *CONTAINER, "resources"]
+    assert worker_hash((resources, {})) == worker_hash((resources, DELETE))
+
+
 def head_hash(*fields: tuple[Path, object]) -> str:
     return template_hash(RayNode.head(RayCluster.parse(with_fields(*fields)), "cluster.local"))
 

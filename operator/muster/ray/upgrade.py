@@ -21,7 +21,7 @@ from muster.ray.template_hash import content_hash
 
 RECREATE: Final = "Recreate"
 
-_SCHEME: Final = "1"
+_SCHEME: Final = "2"
 _OF_THE_SPEC: Final = ("headGroupSpec", "workerGroupSpecs", "suspend", "managedBy", "upgradeStrategy")
 _OF_THE_HEAD: Final = ("headService", "serviceType", "enableIngress", "ingressOptions", "template")
 _OF_A_GROUP: Final = (

@@ -37,7 +37,7 @@ Manifest = dict[str, Any]
 _NAME: Final = "x" * names.MAX_RAY_CLUSTER_NAME
 _GROUP: Final = "x" * 63
 _UID: Final = "00000000-0000-0000-0000-000000000000"
-_GENERATION: Final = f"1-{'0' * 16}"
+_GENERATION: Final = f"2-{'0' * 16}"
 _SHOWN_IN_PODS: Final = (labels.OVERWRITE_CONTAINER_COMMAND, labels.FT_ENABLED, labels.EXTERNAL_STORAGE_NAMESPACE)
 """Annotations of a cluster by which its pods differ."""
 _IN_NO_OTHER_POD: Final = {"head_group_spec", "worker_group_specs", "suspend", "managed_by", "upgrade_strategy"}
