@@ -71,7 +71,8 @@ def test_what_does_not(auth: dict[str, Any], version: str | None, told: list[str
 def test_the_cluster_of_a_job_has_no_service_account_tokens() -> None:
     spec = {**with_fields()["spec"], "rayVersion": "2.60.0"}
     spec["authOptions"] = {"mode": "token", "enableK8sTokenAuth": True}
-    job = RayJob.parse({"metadata": {"name": "job", "namespace": "default"}, "spec": {"rayClusterSpec": spec}})
+    written = {"rayClusterSpec": spec, "entrypoint": "python job.py"}
+    job = RayJob.parse({"metadata": {"name": "job", "namespace": "default"}, "spec": written})
     assert [str(problem) for problem in validate_ray_job(job)] == [
         "spec.rayClusterSpec.authOptions.enableK8sTokenAuth: is not possible in a RayJob; "
         "leave it out, a Secret with a token is made"
