@@ -21,6 +21,7 @@ class Told:
         self.clock = FakeClock()
         self.context = SimpleNamespace(clock=self.clock, setbacks_in_passing=dict[str, Setbacks]())
         self.key = "ns/demo"
+        self.hindered = False
         self.told: list[str] = []
 
     def say_refused(self, refusal: ApiError, subject: str) -> None:
@@ -68,3 +69,18 @@ async def test_that_somebody_else_was_faster_is_nothing_to_tell() -> None:
         await look.passes(Conflict(409, "Conflict", "another version"))
         await look.clock.advance(LASTING_SECONDS)
     assert look.told == []
+
+
+@pytest.mark.parametrize(
+    ("error", "hindered"),
+    [
+        (ServerError(500, "Internal", "x"), True),
+        (Conflict(409, "Conflict", "another version"), True),
+        (Forbidden(403, "Forbidden", "no"), False),
+        (None, False),
+    ],
+)
+async def test_what_may_go_better_soon_is_tried_again(error: ApiError | None, hindered: bool) -> None:
+    look = Told()
+    await look.passes(error)
+    assert look.hindered == hindered

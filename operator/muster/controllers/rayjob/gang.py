@@ -39,7 +39,7 @@ async def keep_gang_in_passing(look: Look, cluster: RayCluster, *, submitter_to_
 async def in_passing(look: Look, subject: str, work: Awaitable[None]) -> None:
     """Do what serves the job; whatever comes of it keeps nobody from seeing how the job ends.
 
-    A refusal is told, and a failure that lasts; the next look tries again.
+    A refusal is told, and a failure that lasts; the next look tries again, and comes soon where it may go better.
     """
     setbacks = look.context.setbacks_in_passing.setdefault(look.key, Setbacks(look.context.clock))
     try:
@@ -49,8 +49,9 @@ async def in_passing(look: Look, subject: str, work: Awaitable[None]) -> None:
     except (Invalid, Forbidden) as refusal:
         look.say_refused(refusal, subject)
     except Conflict:  # somebody else was faster
-        pass
+        look.hindered = True
     except ApiError as error:
+        look.hindered = True
         if setbacks.last(subject):
             look.say_failing(error, subject)
     else:

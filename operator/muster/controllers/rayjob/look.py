@@ -37,6 +37,8 @@ class Look:
         self.job = job
         self.problems: list[FieldProblem] = []
         """What is wrong with the spec as it is now."""
+        self.hindered = False
+        """Whether something was passed over that has to be tried again, whatever else there is to wait for."""
 
     def problems_with(self, *fields: str) -> list[FieldProblem]:
         """What is wrong with these fields of the spec, or inside them."""

@@ -47,6 +47,8 @@ _STEPS: Mapping[str, Callable[[Look], Awaitable[Requeue | None]]] = {
     State.VALIDATION_FAILED: recover,
 }
 _MOST_STEPS = 10
+_HINDERED_SECONDS = 5.0
+"""When to try again what was passed over."""
 _NAME_TAKEN_SECONDS = 5.0
 """How often to see whether a name that somebody else has got is free; what is not watched is tried less often."""
 
@@ -103,7 +105,7 @@ class RayJobReconciler:
                 raise
             if look.state == state:
                 self._setbacks.over(look.key)
-                return requeue
+                return _soon(requeue) if look.hindered else requeue
         return Requeue(0)
 
     async def _step(self, key: str, look: Look) -> Requeue | None:
@@ -121,6 +123,10 @@ class RayJobReconciler:
     async def _refused_templates(self, look: Look) -> list[FieldProblem]:
         made = made_of_ray_job(look.job, self._context.options.pods)
         return await self._context.templates.problems(look.job.metadata.namespace, made)
+
+
+def _soon(requeue: Requeue | None) -> Requeue:
+    return Requeue(min(_HINDERED_SECONDS, requeue.after if requeue is not None else _HINDERED_SECONDS))
 
 
 def _tell(look: Look) -> None:
