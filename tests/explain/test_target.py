@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from muster.explain.target import Kind, RayState, Target, TargetError, group_of, parse_target
-from muster.kube.objects import ObjectMeta, Pod
+from muster.kube.objects import ObjectMeta, OwnerReference, Pod
 
 
 @pytest.mark.parametrize(
@@ -36,6 +36,9 @@ def pod(name: str, **annotations: str) -> Pod:
 FROM_JOB = {"ray.io/originated-from-crd": "RayJob", "ray.io/originated-from-cr-name": "job"}
 
 
+BY_JOB = OwnerReference(api_version="ray.io/v1", kind="RayJob", name="job", controller=True)
+
+
 @pytest.mark.parametrize(
     ("target", "ray", "group"),
     [
@@ -44,11 +47,20 @@ FROM_JOB = {"ray.io/originated-from-crd": "RayJob", "ray.io/originated-from-cr-n
         ("pod/loner", None, "ns/podgroup-u-loner"),
         ("rayjob/job", RayState(), "ns/ray-job-pg"),
         ("raycluster/c", RayState(), "ns/ray-c-pg"),
-        ("raycluster/c", RayState(ObjectMeta(labels=FROM_JOB)), "ns/ray-job-pg"),
+        ("raycluster/c", RayState(ObjectMeta(owner_references=[BY_JOB])), "ns/ray-job-pg"),
+        ("raycluster/c", RayState(ObjectMeta(labels=FROM_JOB)), "ns/ray-c-pg"),
+        ("raycluster/left", RayState(ObjectMeta(labels=FROM_JOB)), "ns/ray-job-pg"),
     ],
 )
 def test_every_target_leads_to_a_pod_group(target: str, ray: RayState | None, group: str) -> None:
     pods = [pod("member", **{"scheduling.k8s.io/group-name": "mine"}), pod("loner")]
+    left = ObjectMeta(
+        name="head",
+        namespace="ns",
+        labels={"ray.io/cluster": "left"},
+        annotations={"scheduling.k8s.io/group-name": "ray-job-pg"},
+    )
+    pods.append(Pod(metadata=left))
     assert group_of(parse_target(target, "ns"), pods, ray) == group
 
 

@@ -168,6 +168,31 @@ async def test_a_pod_that_the_cluster_does_not_own_is_never_deleted(seen: Observ
     await eventually(only_the_foreign_one, "only the foreign pod is left of the workers")
 
 
+FROM_JOB = {"ray.io/originated-from-crd": "RayJob", "ray.io/originated-from-cr-name": "nobody"}
+
+
+async def test_a_copy_of_a_jobs_cluster_is_a_gang_of_its_own(seen: Observed) -> None:
+    copy = ray_cluster("demo")
+    await create(seen, {**copy, "metadata": {**copy["metadata"], "labels": FROM_JOB}})
+    await seen.cluster_state("demo", "ready")
+    assert await seen.names(PODGROUPS) == {"ray-demo-pg"}
+    groups = {pod["metadata"]["annotations"]["scheduling.k8s.io/group-name"] for pod in await seen.pods()}
+    assert groups == {"ray-demo-pg"}
+
+
+async def test_a_cluster_that_its_job_left_behind_stays_in_the_jobs_gang_with_its_pods(seen: Observed) -> None:
+    group = {"metadata": {"annotations": {"scheduling.k8s.io/group-name": "ray-nobody-pg"}}}
+    await create(seen, ray_cluster("demo"))
+    await seen.cluster_state("demo", "ready")
+    for pod in await seen.pods():
+        await seen.api.patch(PODS, seen.namespace, pod["metadata"]["name"], group)
+    await seen.api.patch(RAYCLUSTERS, seen.namespace, "demo", {"metadata": {"labels": FROM_JOB}})
+    await scale(seen, worker_group(replicas=3))
+    await counts(seen, "workers", 3)
+    groups = {pod["metadata"]["annotations"]["scheduling.k8s.io/group-name"] for pod in await seen.pods()}
+    assert groups == {"ray-nobody-pg"}
+
+
 async def test_pods_that_lose_their_owner_reference_are_made_up_for_at_once(seen: Observed) -> None:
     await create(seen, ray_cluster("demo"))
     await seen.cluster_state("demo", "ready")

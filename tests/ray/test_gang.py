@@ -246,8 +246,22 @@ def test_without_labels_the_defaults_of_the_crd_apply() -> None:
 MADE_BY_JOB = {"ray.io/originated-from-crd": "RayJob", "ray.io/originated-from-cr-name": "demo-job"}
 
 
+def owned_by(kind: str, group: str = "ray.io", *, controller: bool = True) -> Json:
+    return {"apiVersion": f"{group}/v1", "kind": kind, "name": "demo-job", "uid": "u2", "controller": controller}
+
+
+@pytest.mark.parametrize(
+    "owners",
+    [[], [owned_by("RayJob", controller=False)], [owned_by("RayService")], [owned_by("RayJob", "example.org")]],
+)
+def test_whose_gang_it_is_no_label_says(owners: list[Json]) -> None:
+    copied = cluster(cluster_spec(), labels=MADE_BY_JOB, ownerReferences=owners)
+    assert gang.pod_group_name(copied) == "ray-demo-pg"
+    assert gang.ray_cluster_pod_group(copied) is not None
+
+
 def test_a_cluster_that_a_ray_job_made_has_no_pod_group_but_its_pods_name_the_jobs() -> None:
-    made = cluster(cluster_spec(), labels=MADE_BY_JOB)
+    made = cluster(cluster_spec(), ownerReferences=[owned_by("RayJob")])
     assert gang.ray_cluster_pod_group(made) is None
     assert gang.pod_group_name(made) == gang.pod_group_name(job({})) == "ray-demo-job-pg"
 

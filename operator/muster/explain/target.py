@@ -80,9 +80,20 @@ def group_of(target: Target, pods: Iterable[Pod], ray: RayState | None) -> str:
         return group_of_pod(pod)
     owner = target.name
     if target.kind is Kind.RAY_CLUSTER and ray is not None:
-        made_by_job = ray.metadata.labels.get(labels.ORIGINATED_FROM_KIND) == "RayJob"
-        owner = ray.metadata.labels.get(labels.ORIGINATED_FROM_NAME, owner) if made_by_job else owner
+        owner = _ray_job_of(ray, target, pods) or owner
     return f"{target.namespace}/{names.pod_group(owner)}"
+
+
+def _ray_job_of(ray: RayState, target: Target, pods: Iterable[Pod]) -> str | None:
+    """The RayJob whose gang a cluster's pods are in: it controls the cluster, or has left it behind with its pods."""
+    controller = next((each for each in ray.metadata.owner_references if each.controller), None)
+    if controller is not None and controller.kind == "RayJob":
+        return controller.name
+    made_by_job = ray.metadata.labels.get(labels.ORIGINATED_FROM_KIND) == "RayJob"
+    job = ray.metadata.labels.get(labels.ORIGINATED_FROM_NAME) if made_by_job else None
+    group = f"{target.namespace}/{names.pod_group(job)}" if job else None
+    own = (pod for pod in pods if pod.metadata.labels.get(labels.CLUSTER) == target.name)
+    return job if any(group_of_pod(pod) == group for pod in own) else None
 
 
 def group_of_pod(pod: Pod) -> str:

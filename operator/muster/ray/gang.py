@@ -105,9 +105,8 @@ def gang_of(
 
 def pod_group_name(owner: RayCluster | RayJob) -> str:
     """The PodGroup that the pods of this cluster or job are members of."""
-    if isinstance(owner, RayCluster) and made_by_ray_job(owner):
-        return names.pod_group(owner.metadata.labels.get(labels.ORIGINATED_FROM_NAME, owner.metadata.name))
-    return names.pod_group(owner.metadata.name)
+    job = _ray_job_of(owner) if isinstance(owner, RayCluster) else None
+    return names.pod_group(job or owner.metadata.name)
 
 
 def ray_cluster_pod_group(
@@ -160,7 +159,15 @@ def queue(name: str) -> Manifest:
 
 def made_by_ray_job(cluster: RayCluster) -> bool:
     """Whether the cluster is a RayJob's: its pods are members of that one's gang."""
-    return cluster.metadata.labels.get(labels.ORIGINATED_FROM_KIND) == RayJob.definition.kind
+    return _ray_job_of(cluster) is not None
+
+
+def _ray_job_of(cluster: RayCluster) -> str | None:
+    """The RayJob that controls the cluster. The labels that tell of one are copied by whoever copies the cluster."""
+    owner = next((each for each in cluster.metadata.owner_references or [] if each.controller), None)
+    if owner is None or owner.kind != RayJob.definition.kind:
+        return None
+    return owner.name if owner.api_version.partition("/")[0] == RayJob.definition.group else None
 
 
 def _is_placed(pod_spec: Mapping[str, Any], scheduler_name: str) -> bool:

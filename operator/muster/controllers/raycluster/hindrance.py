@@ -96,7 +96,7 @@ def _of(found: NotOurs | AccountMissing | RoleOfAnother | Invalid | Forbidden) -
 
 def _closed_queue(context: Context, cluster: RayCluster) -> str | None:
     """Why no pod of a cluster that stands alone is made yet, its queue being closed; pods that exist stay."""
-    if not has_own_pod_group(cluster) or context.pods_of(cluster):
+    if not has_own_pod_group(context, cluster) or context.pods_of(cluster):
         return None
     complaint = closed_queue(context, cluster)
     if complaint is not None:

@@ -14,7 +14,6 @@ from functools import partial
 from muster.api.errors import FieldProblem
 from muster.api.raycluster import RayCluster
 from muster.controllers.context import Context
-from muster.controllers.gang import membership
 from muster.controllers.per_version import PerVersion, stored_version
 from muster.controllers.primaries import Raw
 from muster.controllers.primary import (
@@ -25,6 +24,7 @@ from muster.controllers.primary import (
     say_invalid,
     understand,
 )
+from muster.controllers.raycluster.gang import cluster_membership
 from muster.controllers.raycluster.hindrance import Hindrance, api_server_fails, find_hindrance
 from muster.controllers.raycluster.ingress import ensure_ingress
 from muster.controllers.raycluster.memory import ClusterMemory
@@ -169,7 +169,7 @@ class RayClusterReconciler:
         under_way = await upgrade(self._context, cluster, self._present(cluster))
         if under_way is not None:
             return await self._wait_for_upgrade(raw, cluster, under_way)
-        gang = membership(self._context, cluster)
+        gang = cluster_membership(self._context, cluster)
         memory = self._memory(key, cluster)
         outcome = await pods_within_quota(self._context, cluster, memory, gang, self._quota_turns)
         settled = await report_once_settled(self._context, raw, cluster, outcome.failure)
@@ -198,7 +198,7 @@ class RayClusterReconciler:
         self._context.say(
             cluster, "Warning", hindrance.reason, hindrance.message, hindrance.action, subject=hindrance.subject
         )
-        gang = membership(self._context, cluster)
+        gang = cluster_membership(self._context, cluster)
         pods = ClusterPods(self._context, cluster, self._memory(key, cluster), gang, creates=False)
         outcome = await (pods.bring_about() if hindrance.gang_is_sized else pods.take_away_lost())
         await report(self._context, raw, cluster, hindrance.replica_failure)

@@ -23,7 +23,7 @@ def suspending_is_recorded(cluster: RayCluster) -> bool:
 
 async def give_everything_back(context: Context, cluster: RayCluster) -> tuple[ReplicaFailure, ApiError] | None:
     """Release the cluster's PodGroup and delete its pods; say what failed."""
-    if has_own_pod_group(cluster):
+    if has_own_pod_group(context, cluster):
         await release_pod_group(context, cluster)
     pods = [pod for pod in context.pods_of(cluster) if not is_terminating(pod)]
     tried = await asyncio.gather(*(_delete(context, pod) for pod in pods))
