@@ -53,6 +53,7 @@ def group(phase: str, refusal: str | None = None, **annotations: str) -> PodGrou
 
 
 FAILURE = {"type": "ReplicaFailure", "status": "True", "message": "exceeded quota"}
+NO_HEAD, NO_WORKER = ({**FAILURE, "reason": f"FailedCreate{each}Pod"} for each in ("Head", "Worker"))
 HEAD_WAITS = {"type": "HeadPodReady", "status": "False", "reason": "ImagePullBackOff", "message": "no such image"}
 HEAD_READY = {"type": "HeadPodReady", "status": "True"}
 REASON = {"muster.dev__reason": '{"code": "Quota", "message": "queue q is full"}'}
@@ -63,6 +64,24 @@ UP = {"head": {"podIP": "10.0.0.1"}}
     ("cluster", "pod_group", "expected"),
     [
         pytest.param({"conditions": [FAILURE]}, group("Pending", "no room"), "exceeded quota", id="pods are refused"),
+        pytest.param(
+            {"conditions": [NO_HEAD]},
+            group("Pending", "no room"),
+            "The RayCluster's head pod can't be made: exceeded quota",
+            id="the head is refused",
+        ),
+        pytest.param(
+            {"conditions": [NO_WORKER]},
+            None,
+            "A worker pod of the RayCluster can't be made: exceeded quota",
+            id="worker",
+        ),
+        pytest.param(
+            {},
+            group("Pending", "13/13 tasks in gang unschedulable: larger than the whole cluster"),
+            "The gang waits: larger than the whole cluster",
+            id="no prefix twice",
+        ),
         pytest.param({}, group("Pending", "2 of 3 fit"), "The gang waits: 2 of 3 fit", id="the scheduler's condition"),
         pytest.param({}, group("Pending", **REASON), "The gang waits: queue q is full", id="the annotation's message"),
         pytest.param({}, group("Inqueue"), "The gang waits for its place", id="no word yet"),
@@ -77,7 +96,9 @@ UP = {"head": {"podIP": "10.0.0.1"}}
         ),
     ],
 )
-def test_a_waiting_job_says_who_keeps_it_waiting(cluster: dict[str, Any], pod_group: PodGroup, expected: str) -> None:
+def test_a_waiting_job_says_who_keeps_it_waiting(
+    cluster: dict[str, Any], pod_group: PodGroup | None, expected: str
+) -> None:
     assert expected in why_waiting(cluster, pod_group)
 
 

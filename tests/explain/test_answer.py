@@ -112,9 +112,16 @@ def test_a_ray_job_is_explained_by_its_gang(ask: Any) -> None:
 def test_a_suspended_ray_job_says_so(ask: Any) -> None:
     answer = ask("rayjob/job", node("n1"), ray("RayJob", "job", suspend=True, jobDeploymentStatus="Suspended"))
     text = as_text(answer)
-    assert "which does not exist" in text
+    assert "PodGroup default/ray-job-pg, not there while it is suspended\n" in text
     assert "suspended: set spec.suspend to false" in text
     assert "jobDeploymentStatus Suspended" in text
+
+
+def test_who_lacks_pods_that_are_refused_is_told_by_whom(ask: Any) -> None:
+    refused = "The RayCluster's head pod can't be made: forbidden: exceeded quota: none"
+    text = as_text(ask("rayjob/job", node("n1"), pod_group("ray-job-pg", 3), ray("RayJob", "job", message=refused)))
+    assert refused in text
+    assert "advice: its pods are refused, as Ray's message says" in text
 
 
 @pytest.mark.parametrize("target", ["podgroup/nothing", "rayjob/nothing", "pod/nothing"])

@@ -11,6 +11,8 @@ _ADVICE: Final = {
     "ask": "ask the administrator, or whoever else can change that",
 }
 _PODS: Final = "wait until its pods are made: if they are not, see the events of who makes them, or change minMember"
+_REFUSED: Final = "can't be made: "
+_REFUSED_PODS: Final = "its pods are refused, as Ray's message says: ask for less, or have that mended"
 _NODES: Final = "ask for less, or have nodes added: it will not go on by itself, whatever else ends"
 _ADVICE_ON: Final = {"NotEnoughPods": _PODS, "NotEnoughPodsOfRole": _PODS}
 
@@ -21,8 +23,10 @@ def as_text(answer: Mapping[str, Any]) -> str:
 
 
 def _head(answer: Mapping[str, Any]) -> Iterator[str]:
-    phase = answer.get("phase")
-    yield f"{answer['target']}: PodGroup {answer['podGroup']}" + (f", {phase}" if phase else ", which does not exist")
+    phase = answer.get("phase") or (
+        "not there while it is suspended" if _is_suspended(answer) else "which does not exist"
+    )
+    yield f"{answer['target']}: PodGroup {answer['podGroup']}, {phase}"
     if answer["source"] == "status":
         age = (
             f"{duration(answer['age'])} ago, at {answer['asOf']}" if "age" in answer else "at a time that is not known"
@@ -37,6 +41,19 @@ def _head(answer: Mapping[str, Any]) -> Iterator[str]:
             said.insert(0, "suspended: set spec.suspend to false and its pods are made")
         if said or "message" in ray:
             yield "Ray: " + "; ".join([*said, *([ray["message"]] if "message" in ray else [])])
+
+
+def _is_suspended(answer: Mapping[str, Any]) -> bool:
+    return bool(answer.get("ray", {}).get("suspended"))
+
+
+def _advice(reason: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
+    code, said = reason["code"], reason.get("advice", "")
+    if "haveIfEmpty" in reason:
+        return _NODES
+    if code in _ADVICE_ON and _REFUSED in answer.get("ray", {}).get("message", ""):
+        return _REFUSED_PODS
+    return _ADVICE_ON.get(code) or _ADVICE.get(said, said)
 
 
 def _verdict(answer: Mapping[str, Any]) -> Iterator[str]:
@@ -103,9 +120,7 @@ def _details(reason: Mapping[str, Any] | None, answer: Mapping[str, Any]) -> Ite
         yield "looked at again when " + ", or when ".join(reason["wakes"])
     if "suggestion" in reason:
         yield f"what would help: {reason['suggestion']['text']}"
-    said = reason.get("advice", "")
-    words = _NODES if "haveIfEmpty" in reason else _ADVICE_ON.get(reason["code"]) or _ADVICE.get(said, said)
-    yield f"advice: {words} ({reason['code']})"
+    yield f"advice: {_advice(reason, answer)} ({reason['code']})"
 
 
 def _numbers(reason: Mapping[str, Any]) -> Iterator[str]:

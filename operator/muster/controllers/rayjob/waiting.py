@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,6 +12,16 @@ from muster.ray.cluster_conditions import HEAD_POD_READY, REPLICA_FAILURE
 from muster.ray.pod_health import condition
 
 REASON_ANNOTATION = "muster.dev/reason"
+_NOT_MADE = "The RayCluster can't be brought about"
+_WHAT_FAILS = {
+    "FailedCreateHeadPod": "The RayCluster's head pod can't be made",
+    "FailedCreateWorkerPod": "A worker pod of the RayCluster can't be made",
+    "FailedDeleteHeadPod": "The RayCluster's head pod can't be deleted",
+    "FailedDeleteWorkerPod": "A worker pod of the RayCluster can't be deleted",
+    "FailedDeleteAllPods": "The RayCluster's pods can't be deleted",
+}
+_COUNT = re.compile(r"^\d+/\d+ tasks in gang unschedulable: ")
+"""What Volcano's words in the condition begin with: it says once more that the gang waits."""
 _WAITS = "The gang waits: "
 
 
@@ -18,7 +29,8 @@ def why_waiting(cluster_status: Mapping[str, Any], pod_group: PodGroup | None) -
     """The sentence for `status.message`. It changes only when the cause does."""
     failure = _condition(cluster_status, REPLICA_FAILURE)
     if failure.get("status") == "True":
-        return f"The RayCluster can't be made: {failure.get('message') or failure.get('reason')}"
+        what = _WHAT_FAILS.get(str(failure.get("reason")), _NOT_MADE)
+        return f"{what}: {failure.get('message') or failure.get('reason')}"
     if pod_group is not None and (refusal := _unschedulable(pod_group)):
         return refusal
     if (
@@ -38,7 +50,7 @@ def begins_to_wait(before: str | None, now: str | None) -> bool:
 def _unschedulable(pod_group: PodGroup) -> str | None:
     found = condition(pod_group.status.conditions, "Unschedulable")
     if found is not None and found.status == "True" and found.message:
-        return f"{_WAITS}{found.message}"
+        return f"{_WAITS}{_COUNT.sub('', found.message)}"
     text = pod_group.metadata.annotations.get(REASON_ANNOTATION)
     return f"{_WAITS}{_message_in(text)}" if text else None
 
