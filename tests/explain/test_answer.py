@@ -12,6 +12,7 @@ from muster.explain.answer import explain
 from muster.explain.from_files import ray_state
 from muster.explain.target import TargetError, parse_target
 from muster.explain.text import as_text, duration
+from muster.ray.labels import TASK_SPEC
 from muster.scheduler.conf import DEFAULT, SchedulerConfiguration
 from muster.simulator.manifests import read_manifests
 from muster.simulator.model import build_model
@@ -107,6 +108,36 @@ def test_a_ray_job_is_explained_by_its_gang(ask: Any) -> None:
     answer = ask("rayjob/job", *objects)
     assert answer["podGroup"] == "default/ray-job-pg"
     assert answer["reason"]["code"] == "LargerThanCluster"
+
+
+def member(name: str, role: str, cpu: Any) -> Manifest:
+    return pod(name, "ray-job-pg", cpu, annotations={TASK_SPEC: role})
+
+
+def test_what_would_help_a_ray_job_is_said_of_its_workers(ask: Any) -> None:
+    workers = [member(f"w-{number}", "small", "700m") for number in range(6)]
+    group = pod_group("ray-job-pg", 7, minTaskMember={"headgroup": 1, "small": 6})
+    nodes = [node("n1", cpu=2), node("n2", cpu=2), ray("RayJob", "job")]
+    suggestion = ask("rayjob/job", *nodes, group, member("h", "headgroup", "500m"), *workers)["reason"]["suggestion"]
+    assert suggestion["text"] == "with 4 workers of group small instead of 6 it would be placed now"
+    assert suggestion["change"]["workers"] == {"small": 4}
+    assert suggestion["change"]["minTaskMember"] == {"headgroup": 1, "small": 4}
+
+
+@pytest.mark.parametrize(
+    ("head", "worker", "who"),
+    [
+        ("500m", 3, "each worker of group small asked for cpu 2 instead of 3"),
+        (3, 1, "the head asked for cpu 2 instead of 3"),
+    ],
+)
+def test_a_pod_that_should_be_smaller_is_named_by_what_the_user_edits(
+    ask: Any, head: Any, worker: Any, who: str
+) -> None:
+    group = pod_group("ray-job-pg", 2, minTaskMember={"headgroup": 1, "small": 1})
+    pods = [member("h", "headgroup", head), member("w", "small", worker)]
+    answer = ask("rayjob/job", node("n1", cpu=2), node("n2", cpu=2), ray("RayJob", "job"), group, *pods)
+    assert answer["reason"]["suggestion"]["text"] == f"if {who} it would be placed now"
 
 
 def test_a_suspended_ray_job_says_so(ask: Any) -> None:

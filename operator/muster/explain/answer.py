@@ -13,6 +13,7 @@ from muster.engine.amounts import quantities
 from muster.engine.delegation import pinned_node
 from muster.engine.reason_document import reason_document
 from muster.engine.times import rfc3339
+from muster.explain.ray_terms import in_ray_terms
 from muster.explain.startup import not_working
 from muster.explain.target import Kind, RayState, Target, TargetError, group_of, group_of_pod
 from muster.kube.objects import Pod
@@ -59,6 +60,7 @@ def _nothing_known(target: Target, key: str, pods: Iterable[Pod]) -> str:
 
 def _gang(inquiry: Inquiry, job: JobInfo, running: Collection[str]) -> dict[str, Any]:
     reason = inquiry.full_reason(job)
+    reason = in_ray_terms(job, reason) if reason is not None else None
     members = inquiry.members(job) if reason is not None and job.pending and not job.is_ready() else None
     return {
         "phase": job.phase.value if job.spec is not None else None,
