@@ -209,3 +209,8 @@ async def test_when_one_part_ends_the_others_are_stopped_and_its_error_is_the_er
     with pytest.raises(ValueError, match="this one"):
         await until_one_ends(go_on, fail)
     assert stopped.is_set()
+
+
+def test_admission_is_loaded_by_who_has_it() -> None:
+    script = "import sys, muster.app; sys.exit('muster.admission.admission' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", script], check=False, timeout=60).returncode == 0

@@ -18,10 +18,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from muster import __version__
-from muster.admission.admission import Admission, AdmissionOptions
 from muster.controllers.batch_scheduler import BatchScheduler
 from muster.controllers.context import MADE_BY_US, ObservedRayCluster, ObservedRayJob
 from muster.controllers.controllers import ControllerInformers, ControllerOptions, Controllers
@@ -76,6 +75,9 @@ from muster.metrics import metrics_text, serve_metrics
 from muster.ray import labels
 from muster.ray.pod_options import PodOptions
 from muster.scheduler.conf import ConfigurationError
+
+if TYPE_CHECKING:
+    from muster.admission.admission import Admission
 
 logger = logging.getLogger(__name__)
 
@@ -338,6 +340,9 @@ class Operator:
         return self._working
 
     def _admission(self) -> Admission:
+        # Who runs the scheduler or the controllers alone does not load a web server and certificates for it.
+        from muster.admission.admission import Admission, AdmissionOptions
+
         options = AdmissionOptions(
             port=self._options.admission_port,
             hosts=self._options.admission_hosts or (f"muster-admission.{self._options.namespace}.svc",),
