@@ -322,6 +322,11 @@ def test_nodes_that_a_gang_may_not_use_do_not_count_for_it() -> None:
     assert describe(reason).endswith("all nodes that its pods may use together have cpu 8")
 
 
+def test_what_a_gang_will_need_later_is_said_to_be_in_what_it_asks_for() -> None:
+    reason = reason_of([node("n", 4), *gang("g", 4, companions=[companion("submitter", cpu=0.5)])])
+    assert "asks for cpu 4500m (its submitter's pod included), all nodes together have cpu 4" in describe(reason)
+
+
 def test_the_numbers_are_of_a_node_that_is_named() -> None:
     """Where the gang's own members fill the nodes, of one beside them: what it lacks is no other number."""
     reason = reason_of([*nodes("n", 2, cpu=2), pod("x", node="n-0", cpu=0.1), *gang("g", 3, 1.2)])

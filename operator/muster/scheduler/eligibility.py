@@ -6,6 +6,7 @@ Each function gives the first obstacle in the order of reason classes, or None.
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from heapq import nsmallest
 from typing import TYPE_CHECKING
 
@@ -101,7 +102,7 @@ def impossible(session: Session, job: JobInfo) -> Reason | None:
         devices = _least_devices(session, job)
         reason = _larger_than_queue(session, job, need.plus(devices)) or _larger_than_cluster(session, job, need)
         if reason is not None:
-            return reason
+            return replace(reason, with_companions=bool(job.companions_pending()))
     return _larger_than_every_node(session, job)
 
 

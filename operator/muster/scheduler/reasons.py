@@ -165,7 +165,8 @@ class Reason:
     whole pods). `have`/`need` count members. `queue` is the queue that blocks. `member` is the pod that finds no
     place. `node` is the one that the numbers are of, `nodes` a histogram of nodes by what is wrong with them, most
     frequent first. `have_if_empty` says that waiting does not help: so many members, too few, would have a place at
-    most if nothing else ran on the nodes that there are.
+    most if nothing else ran on the nodes that there are. `with_companions`: the amount that is requested has the pods
+    in it that the gang will need later.
 
     The rest does not make two reasons differ. `since` is when the gang began to wait. What changes with every pod that
     starts or ends anywhere is worked out only for who asks (`inquiry.py`): `position` among the waiting gangs of its
@@ -186,6 +187,7 @@ class Reason:
     detail: str = ""
     node: str | None = None
     have_if_empty: int | None = None
+    with_companions: bool = False
     nodes: tuple[tuple[str, int], ...] = ()
     near_miss: NearMiss | None = None
     wakes: tuple[Wake, ...] = ()
@@ -327,17 +329,19 @@ def _cluster_overcommit(reason: Reason) -> str:
 
 def _larger_than_queue(reason: Reason) -> str:
     return (
-        f"queue {reason.queue} can never hold it: asks for {amount(reason, reason.requested)}, "
+        f"queue {reason.queue} can never hold it: {_asks_for(reason)}, "
         f"the queue may use at most {amount(reason, reason.limit)}"
     )
 
 
+def _asks_for(reason: Reason) -> str:
+    later = " (its submitter's pod included)" if reason.with_companions else ""
+    return f"asks for {amount(reason, reason.requested)}{later}"
+
+
 def _larger_than_cluster(reason: Reason) -> str:
     nodes = f"all nodes {reason.detail}" if reason.detail else "all nodes"
-    return (
-        f"larger than the whole cluster: asks for {amount(reason, reason.requested)}, {nodes} together have "
-        f"{amount(reason, reason.limit)}"
-    )
+    return f"larger than the whole cluster: {_asks_for(reason)}, {nodes} together have {amount(reason, reason.limit)}"
 
 
 def _not_enough_nodes(reason: Reason) -> str:
