@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import msgspec
 import pytest
 
 from muster.api.rayjob import RayJobSpec
+from muster.controllers.context import ObservedRayCluster
+from muster.controllers.rayjob.cluster import is_ready, readable_status
 from muster.controllers.rayjob.deadlines import deadlines
+from muster.controllers.rayjob.look import Look
+from muster.controllers.rayjob.sidecar import head_has_begun
 from muster.controllers.rayjob.submission import SubmitterState
 from muster.controllers.rayjob.submitter import submitter_of
 from muster.controllers.rayjob.waiting import why_waiting
-from muster.kube.objects import Job, PodGroup
+from muster.kube.objects import Job, ObjectMeta, OwnerReference, PodGroup
 
 
 @pytest.mark.parametrize(
@@ -64,6 +69,18 @@ UP = {"head": {"podIP": "10.0.0.1"}}
     ("cluster", "pod_group", "expected"),
     [
         pytest.param({"conditions": [FAILURE]}, group("Pending", "no room"), "exceeded quota", id="pods are refused"),
+        pytest.param(
+            {"conditions": [HEAD_WAITS, {"type": "RayClusterSuspended", "status": "True"}]},
+            group("Pending", "no room"),
+            "The RayCluster is suspended: set spec.rayClusterSpec.suspend",
+            id="suspended",
+        ),
+        pytest.param(
+            {"conditions": [{"type": "RayClusterSuspending", "status": "True"}]},
+            group("Running"),
+            "The RayCluster is suspended",
+            id="suspending",
+        ),
         pytest.param(
             {"conditions": [NO_HEAD]},
             group("Pending", "no room"),
@@ -117,3 +134,24 @@ def test_the_submitter_is_what_the_conditions_of_its_job_say(
 ) -> None:
     raw = {"status": {"conditions": [{"type": kind, "status": status} for kind, status in conditions]}}
     assert submitter_of(msgspec.convert(raw, Job)).state is expected
+
+
+@pytest.mark.parametrize(
+    "status",
+    [
+        {"state": "ready", "observedGeneration": "abc"},
+        {"state": "ready", "conditions": ["x"]},
+        {"state": "ready", "head": "x"},
+        {"state": ["ready"]},
+    ],
+)
+def test_a_cluster_whose_status_others_have_spoilt_is_not_ready(status: dict[str, Any]) -> None:
+    references = [OwnerReference(api_version="ray.io/v1", kind="RayJob", name="demo", uid="u", controller=True)]
+    meta = ObjectMeta(name="demo-x", namespace="team", uid="c", generation=1, owner_references=references)
+    look = cast(Look, SimpleNamespace(job=SimpleNamespace(metadata=SimpleNamespace(uid="u"))))
+    sound = ObservedRayCluster(metadata=meta, status={"state": "ready", "observedGeneration": 1})
+    assert is_ready(look, sound)
+    spoilt = ObservedRayCluster(metadata=meta, status=status)
+    assert not is_ready(look, spoilt)
+    assert not head_has_begun(spoilt)
+    assert why_waiting(readable_status(spoilt), None) == "The head pod is not ready"

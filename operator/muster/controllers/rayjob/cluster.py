@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
@@ -163,7 +163,7 @@ def is_ready(look: Look, cluster: ObservedRayCluster) -> bool:
 
     A cluster that others made may grow and shrink meanwhile: it was complete once, and its head is ready.
     """
-    status, meta = cluster.status, cluster.metadata
+    status, meta = readable_status(cluster), cluster.metadata
     if not is_the_jobs(look, cluster):
         conditions = {entry.get("type"): entry.get("status") for entry in status.get("conditions") or []}
         up = conditions.get(PROVISIONED) == "True" and conditions.get(HEAD_POD_READY) == "True"
@@ -226,6 +226,11 @@ def model(look: Look, cluster: ObservedRayCluster) -> RayCluster:
         if not problems.of(look.key, written_version(meta), partial(validate_ray_cluster, found)):
             return found
     return RayCluster.parse({"metadata": metadata, "spec": manifest(look, meta.name)["spec"]})
+
+
+def readable_status(cluster: ObservedRayCluster) -> Mapping[str, Any]:
+    """What the cluster says of itself, as it is stored; nothing where others have written what can't be read."""
+    return cluster.status if status_copy(cluster) is not None else {}
 
 
 def status_copy(cluster: ObservedRayCluster) -> RayClusterStatus | None:

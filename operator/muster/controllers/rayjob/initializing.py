@@ -68,7 +68,7 @@ async def _tell(look: Look, cluster: ObservedRayCluster, troubles: Troubles) -> 
     """Say in the status what is waited for; in how many seconds to look again, if that may soon be over."""
     name, before = pod_group_name(look.job), look.status.message
     group = look.context.pod_groups.get(look.job.metadata.namespace, name)
-    told = troubles.over({"message": why_waiting(cluster.status, group)})
+    told = troubles.over({"message": why_waiting(job_cluster.readable_status(cluster), group)})
     settled = await look.write_once_settled(**told, ray_cluster_status=job_cluster.status_copy(cluster))
     if begins_to_wait(before, look.status.message):
         # Once for each wait: what becomes of the reason is told on the PodGroup.

@@ -39,7 +39,7 @@ def submitter_in(head: Pod) -> Submitter:
 
 def head_has_begun(cluster: ObservedRayCluster) -> bool:
     """Whether there may be a dashboard to ask."""
-    return bool((cluster.status.get("head") or {}).get("podIP"))
+    return bool((job_cluster.readable_status(cluster).get("head") or {}).get("podIP"))
 
 
 async def ray_has_the_job(look: Look, cluster: ObservedRayCluster) -> bool:

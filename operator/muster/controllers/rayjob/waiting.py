@@ -8,10 +8,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from muster.kube.objects import PodGroup
-from muster.ray.cluster_conditions import HEAD_POD_READY, REPLICA_FAILURE
+from muster.ray.cluster_conditions import HEAD_POD_READY, REPLICA_FAILURE, SUSPENDED, SUSPENDING
 from muster.ray.pod_health import condition
 
 REASON_ANNOTATION = "muster.dev/reason"
+_IS_SUSPENDED = (
+    "The RayCluster is suspended: set spec.rayClusterSpec.suspend of the RayJob, or spec.suspend of its RayCluster, to "
+    "false"
+)
 _NOT_MADE = "The RayCluster can't be brought about"
 _WHAT_FAILS = {
     "FailedCreateHeadPod": "The RayCluster's head pod can't be made",
@@ -27,6 +31,8 @@ _WAITS = "The gang waits: "
 
 def why_waiting(cluster_status: Mapping[str, Any], pod_group: PodGroup | None) -> str:
     """The sentence for `status.message`. It changes only when the cause does."""
+    if any(_condition(cluster_status, kind).get("status") == "True" for kind in (SUSPENDING, SUSPENDED)):
+        return _IS_SUSPENDED
     failure = _condition(cluster_status, REPLICA_FAILURE)
     if failure.get("status") == "True":
         what = _WHAT_FAILS.get(str(failure.get("reason")), _NOT_MADE)
