@@ -134,5 +134,5 @@ async def _keep_pod_group(look: Look) -> None:
     cluster = await job_cluster.find(look)
     if cluster is None or not job_cluster.is_the_jobs(look, cluster) or cluster.metadata.deletion_timestamp is not None:
         await release_pod_group(look.context, look.job)
-    else:
+    elif not look.problems:  # else there may be no telling what size it should have
         await keep_gang_in_passing(look, job_cluster.model(look, cluster), submitter_to_come=False)
