@@ -185,3 +185,28 @@ async def test_at_the_end_all_are_closed_and_none_is_kept(head: Head) -> None:
     await head.left_open(0)
     assert await status(questions) is JobStatus.RUNNING
     await head.left_open(0)
+
+
+async def test_one_that_can_not_be_closed_keeps_nobody_from_closing_the_others(
+    head: Head, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = FakeClock()
+    questions = DashboardQuestions(Resolver(head), clock)
+    closing = asyncio.create_task(questions.close_idle())
+    await settle()
+    await status(questions)
+    await status(questions, replace(HEAD, service="other-head-svc"))
+    close, tried = RayJobsClient.aclose, []
+
+    async def fail_first(client: RayJobsClient) -> None:
+        tried.append(client)
+        await close(client)
+        if len(tried) == 1:
+            raise OSError("broken pipe")
+
+    monkeypatch.setattr(RayJobsClient, "aclose", fail_first)
+    await clock.advance(2 * IDLE_SECONDS)
+    await head.left_open(0)
+    assert (len(tried), closing.done()) == (2, False)
+    closing.cancel()
+    await asyncio.wait([closing])
