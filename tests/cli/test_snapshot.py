@@ -9,6 +9,8 @@ import typer
 from typer.testing import CliRunner
 
 from muster.cli.snapshot import snapshot
+from muster.kube.client import ApiClient
+from muster.simulator.collecting import Collection
 
 KUBECONFIG = """
 apiVersion: v1
@@ -40,6 +42,23 @@ def test_a_cluster_that_does_not_answer_ends_with_status_1(app: typer.Typer, tmp
     assert result.exit_code == 1
     assert "Unreachable" in result.stderr
     assert not (tmp_path / "s.zip").exists()
+
+
+@pytest.mark.parametrize("name", ["--muster-namespace", "--namespace", "-n"])
+def test_where_muster_is_can_be_said_by_its_old_names_too(
+    app: typer.Typer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    asked: list[str] = []
+
+    async def collect(client: ApiClient, *, namespace: str, deployment: str) -> Collection:
+        asked.append(f"{namespace}/{deployment}")
+        return Collection()
+
+    monkeypatch.setattr("muster.simulator.collecting.collect", collect)
+    kubeconfig = tmp_path / "kubeconfig"
+    kubeconfig.write_text(KUBECONFIG)
+    result = CliRunner().invoke(app, ["--kubeconfig", str(kubeconfig), name, "gangs", "-o", str(tmp_path / "s.zip")])
+    assert (result.exit_code, asked) == (0, ["gangs/muster"])
 
 
 def test_a_config_map_without_a_configuration_is_bad_usage(app: typer.Typer, tmp_path: Path) -> None:

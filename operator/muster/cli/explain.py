@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
+from muster.cli.cluster_options import DEPLOYMENT, MUSTER_NAMESPACE, Context, Deployment, Kubeconfig, MusterNamespace
+
 if TYPE_CHECKING:
     from muster.explain.target import Target
     from muster.scheduler.conf import SchedulerConfiguration
@@ -48,16 +50,10 @@ def explain(
     now: Annotated[
         str | None, typer.Option(metavar="RFC3339", help="The time to answer for, with --from.", show_default="now")
     ] = None,
-    kubeconfig: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="A kubeconfig file.", show_default=False)
-    ] = None,
-    context: Annotated[
-        str | None, typer.Option(metavar="NAME", help="A context of the kubeconfig.", show_default=False)
-    ] = None,
-    muster_namespace: Annotated[
-        str, typer.Option(metavar="NAMESPACE", help="Where Muster's Deployment and Lease are.")
-    ] = "muster-system",
-    deployment: Annotated[str, typer.Option(metavar="NAME", help="The Deployment's name.")] = "muster",
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+    muster_namespace: MusterNamespace = MUSTER_NAMESPACE,
+    deployment: Deployment = DEPLOYMENT,
     scheduler_name: Annotated[
         list[str] | None,
         typer.Option(

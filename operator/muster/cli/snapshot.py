@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
+from muster.cli.cluster_options import DEPLOYMENT, MUSTER_NAMESPACE, Context, Deployment, Kubeconfig, MusterNamespace
+
 if TYPE_CHECKING:
     from muster.kube.config import Connection
     from muster.simulator.collecting import Collection
@@ -20,12 +22,8 @@ def snapshot(
             "--output", "-o", metavar="FILE", help="The zip to write; - for stdout. [muster-snapshot-TIME.zip]"
         ),
     ] = None,
-    kubeconfig: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="A kubeconfig file.", show_default=False)
-    ] = None,
-    context: Annotated[
-        str | None, typer.Option(metavar="NAME", help="A context of the kubeconfig.", show_default=False)
-    ] = None,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
     conf: Annotated[
         Path | None,
         typer.Option(
@@ -34,11 +32,10 @@ def snapshot(
             show_default=False,
         ),
     ] = None,
-    namespace: Annotated[
-        str,
-        typer.Option("--muster-namespace", "--namespace", metavar="NAMESPACE", help="Where Muster's Deployment is."),
-    ] = "muster-system",
-    deployment: Annotated[str, typer.Option(metavar="NAME", help="Its name.")] = "muster",
+    muster_namespace: MusterNamespace = MUSTER_NAMESPACE,
+    # Its name before `muster explain` had one too; there --namespace is another.
+    namespace: Annotated[str | None, typer.Option("--namespace", "-n", hidden=True)] = None,
+    deployment: Deployment = DEPLOYMENT,
 ) -> None:
     """Write everything that a scheduling cycle reads into a zip, for `muster simulate` and `muster explain --from`.
 
@@ -55,7 +52,7 @@ def snapshot(
     taken = time.time()
     configuration = _configuration(conf) if conf is not None else None
     try:
-        found = asyncio.run(_collect(load_connection(kubeconfig, context), namespace, deployment))
+        found = asyncio.run(_collect(load_connection(kubeconfig, context), namespace or muster_namespace, deployment))
     except ConnectionConfigError as error:
         _fail(f"{kubeconfig}: {error}" if kubeconfig is not None else str(error))
     except ApiError as error:
