@@ -101,7 +101,13 @@ class ForgetfulServer(kopf.WebhookServer):
     @staticmethod
     async def _serve(fn: kopf.WebhookFn, request: web.Request) -> web.Response:
         # Of itself the server takes no more than 1 MiB.
-        return await kopf.WebhookServer._serve(fn, request.clone(client_max_size=LARGEST_REVIEW))
+        request = request.clone(client_max_size=LARGEST_REVIEW)
+        try:
+            await request.read()  # it is remembered
+        except OSError as lost:
+            logger.info("%s gave up on a review while it was read: %s", request.remote, lost)
+            return web.Response(status=400)  # nobody is there to read this
+        return await kopf.WebhookServer._serve(fn, request)
 
 
 async def serve(connection: Connection, endpoint: Endpoint, pods: PodOptions = _DEFAULTS) -> None:
