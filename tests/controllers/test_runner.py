@@ -13,7 +13,7 @@ import pytest
 from muster.controllers.runner import Requeue, Runner
 from muster.controllers.slots import Slots
 from muster.controllers.workqueue import BackOff, WorkQueue
-from muster.kube.errors import Conflict, NamespaceTerminating
+from muster.kube.errors import Conflict, NamespaceTerminating, error_from_answer
 from tests.controllers.fake_clock import FakeClock, settle
 
 
@@ -44,7 +44,7 @@ async def running(
     reconciler: Recording, clock: FakeClock, concurrency: int = 3
 ) -> AsyncIterator[tuple[WorkQueue, asyncio.Task[None]]]:
     queue = WorkQueue(clock=clock, back_off=BackOff(first=1, factor=2, longest=60))
-    task = asyncio.create_task(Runner("test", reconciler, queue, slots=Slots(concurrency)).run())
+    task = asyncio.create_task(Runner("test", reconciler, queue, slots=Slots(concurrency), clock=clock).run())
     try:
         yield queue, task
     finally:
@@ -137,6 +137,63 @@ async def test_conflicts_and_ending_namespaces_are_no_news_and_any_other_error_i
                 queue.add(key)
             await settle()
     assert [record.getMessage().split(":")[0] for record in caplog.records] == ["test error"]
+
+
+GONE = (
+    b'{"reason": "NotFound", "message": "podgroups \\"p\\" not found", "details": {"name": "p", "kind": "podgroups"}}'
+)
+
+
+async def test_what_goes_with_its_owner_is_no_news_unless_it_lasts(caplog: pytest.LogCaptureFixture) -> None:
+    reconciler, clock = Recording(), FakeClock()
+    reconciler.go.set()
+
+    def answer(key: str, call: int) -> None:
+        if call != 3:
+            raise error_from_answer(404, GONE)
+
+    reconciler.answer = answer
+    with caplog.at_level(logging.INFO):
+        async with running(reconciler, clock) as (queue, _):
+            queue.add("a")
+            await settle()
+            for _ in range(2):
+                await clock.advance(9)
+            assert (reconciler.calls["a"], caplog.records) == (3, []), "the third look went well"
+            queue.add("a")
+            await settle()
+            for _ in range(9):
+                assert not caplog.records
+                await clock.advance(1)
+            assert reconciler.calls["a"] == 7
+            await clock.advance(8)
+    (said,) = caplog.records
+    assert (said.levelname, said.getMessage()) == (
+        "WARNING",
+        'test a: 404 NotFound: podgroups "p" not found; again in 16.0s',
+    )
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [b"404 page not found", b'{"reason": "NotFound", "message": "the server could not find it", "details": {}}'],
+    ids=["no such path", "no such kind"],
+)
+async def test_a_kind_that_is_not_served_is_told_at_once(answer: bytes, caplog: pytest.LogCaptureFixture) -> None:
+    reconciler = Recording()
+    reconciler.go.set()
+
+    def refuse(key: str, call: int) -> None:
+        raise error_from_answer(404, answer)
+
+    reconciler.answer = refuse
+    with caplog.at_level(logging.INFO):
+        async with running(reconciler, FakeClock()) as (queue, _):
+            queue.add("a")
+            await settle()
+    (said,) = caplog.records
+    assert said.levelname == "WARNING"
+    assert "is its CRD installed?" in said.getMessage()
 
 
 async def test_cancelling_the_runner_ends_the_reconciles_before_it_returns() -> None:

@@ -81,6 +81,16 @@ def test_a_refusal_because_the_namespace_goes_is_told_from_one_of_rights() -> No
     assert type(other) is errors.Forbidden
 
 
+@pytest.mark.parametrize(
+    "payload", [b"404 page not found", status(404, "NotFound"), status(404, "NotFound", details={})]
+)
+def test_an_answer_that_names_no_object_says_that_the_kind_is_not_served(payload: bytes) -> None:
+    error = error_from_answer(404, payload)
+    assert type(error) is errors.NotServed
+    assert isinstance(error, errors.NotFound)
+    assert error.message.endswith("(the API server does not serve this kind of object: is its CRD installed?)")
+
+
 def test_an_error_event_of_a_watch_has_its_own_code() -> None:
     assert type(error_from_status(status(410, "Expired"))) is errors.Expired
     assert type(error_from_status(b'{"message": "?"}')) is errors.ServerError

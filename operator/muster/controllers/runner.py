@@ -17,9 +17,10 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from muster.controllers.clock import Clock, SystemClock
+from muster.controllers.setbacks import Setbacks
 from muster.controllers.slots import Slots
 from muster.controllers.workqueue import QueueClosed, WorkQueue
-from muster.kube.errors import ApiError, Conflict, NamespaceTerminating
+from muster.kube.errors import ApiError, Conflict, ImpossibleName, NamespaceTerminating, NotFound, NotServed
 
 logger = logging.getLogger(__name__)
 
@@ -74,6 +75,8 @@ class Runner:
         self._reconciler = reconciler
         self.queue = queue
         self._slots = slots or Slots(10)
+        self._missing = Setbacks(self._clock)
+        """The keys whose looks find something gone."""
 
     async def run(self) -> None:
         """Work until the queue is closed or the task is cancelled."""
@@ -97,6 +100,7 @@ class Runner:
             self._report(key, error, self.queue.failed(key))
         else:
             self.queue.succeeded(key)
+            self._missing.over(key)
             if requeue is not None:
                 self.queue.add_after(key, requeue.after)
         finally:
@@ -106,11 +110,21 @@ class Runner:
             self._slots.give_back()
 
     def _report(self, key: str, error: Exception, delay: float) -> None:
-        if isinstance(error, Conflict | NamespaceTerminating):
+        if isinstance(error, Conflict | NamespaceTerminating) or self._just_gone(key, error):
             # Normal: somebody else wrote in between, and the next look starts from what they wrote; or all that is in
-            # a namespace goes, and its owners with it.
+            # a namespace goes, and its owners with it; or an object went in between, as they do with their owners.
             logger.debug("%s %s: %s; again in %.1fs", self.name, key, error, delay)
         elif isinstance(error, ApiError):
             logger.warning("%s %s: %s; again in %.1fs", self.name, key, error, delay)
         else:
             logger.error("%s %s: again in %.1fs", self.name, key, delay, exc_info=error)
+
+    def _just_gone(self, key: str, error: Exception) -> bool:
+        """Whether an object was not found that the watch has not told to be gone yet.
+
+        If it is still wanted after a while, something else is wrong: a CRD without the status subresource has the
+        server answer so too.
+        """
+        if not isinstance(error, NotFound) or isinstance(error, NotServed | ImpossibleName):
+            return False
+        return not self._missing.last(key)

@@ -39,7 +39,11 @@ class ApiError(Exception):
 
 
 class NotFound(ApiError):
-    """404: the object, or its kind, is not there."""
+    """404: the object, or its namespace, or its kind, is not there."""
+
+
+class NotServed(NotFound):
+    """404 for a kind that the server does not have, or not in this version; the answer names no object."""
 
 
 class ImpossibleName(NotFound, ValueError):
@@ -110,6 +114,8 @@ class Undecodable(ApiError):
         super().__init__(0, "Undecodable", message)
 
 
+_NOT_SERVED: Final = " (the API server does not serve this kind of object: is its CRD installed?)"
+
 _BY_STATUS: dict[int, type[ApiError]] = {
     400: Invalid,
     401: Forbidden,
@@ -141,6 +147,8 @@ def error_from_answer(status: int, payload: bytes, retry_after: str | None = Non
         return Conflict(status, reason, message, word.details)
     if status == 403 and _has_cause(word.details, "reason", "NamespaceTerminating"):
         return NamespaceTerminating(status, reason, message, word.details)
+    if status == 404 and not (word.details or {}).get("name"):
+        return NotServed(status, reason, message + _NOT_SERVED, word.details)
     if status == 429:
         return TooManyRequests(status, reason, message, word.details, _seconds(retry_after, word.details))
     kind = _BY_STATUS.get(status, ServerError if status >= 500 else ApiError)
