@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import logging
 from typing import Any
 
 import pytest
 
 from muster.api.errors import FieldProblem
 from muster.controllers.template_judge import NotJudgedInTime, TemplateJudge, read_refusal
-from muster.kube.errors import ApiError, Forbidden, Invalid, ServerError, TimedOut, Unreachable
+from muster.kube.errors import (
+    ApiError,
+    Forbidden,
+    Invalid,
+    NamespaceTerminating,
+    ServerError,
+    TimedOut,
+    Unreachable,
+)
 from muster.ray.validation.templates import WrittenTemplate
 from tests.controllers.fake_clock import FakeClock, settle
 
@@ -108,6 +117,16 @@ async def test_a_verdict_that_was_not_given_is_asked_for_again(no_word: ApiError
         "spec.template.spec.containers: Required value"
     ]
     assert server.asked == 2
+
+
+async def test_a_namespace_that_is_being_deleted_is_told_once_and_quietly(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    server = Server(NamespaceTerminating(403, "Forbidden", "namespace huge is being terminated"))
+    judge = TemplateJudge(server, FakeClock())  # type: ignore[arg-type]
+    for number in range(100):
+        template = WrittenTemplate("spec.template", {"spec": {"priority": number}})
+        assert await judge.problems("huge", [template]) == []
+    assert [record.levelname for record in caplog.records] == ["INFO"]
 
 
 async def test_an_answer_in_one_namespace_says_nothing_of_another() -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
@@ -16,6 +17,7 @@ from muster.kube.errors import (
     Conflict,
     Forbidden,
     Invalid,
+    NamespaceTerminating,
     NotFound,
     ServerError,
     TooManyRequests,
@@ -193,6 +195,21 @@ async def test_a_refusal_is_not_argued_with(error: ApiError) -> None:
         made.post([binding()])
         await clock.advance(100)
         assert (api.calls, ends.failed) == (["bind n1", "get"], ["p"])
+
+
+async def test_pods_of_a_namespace_that_is_being_deleted_are_told_of_once_and_quietly(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO)
+    names = ("p", "q")
+    api, clock = ScriptedApi(*(pod(name) for name in names)), ManualClock()
+    async with binder(api, clock) as (made, ends):
+        for _ in range(3):
+            api.faults["bind"] += [failing(NamespaceTerminating(403, "Forbidden", "it is being terminated"))] * 2
+            made.post([binding(name) for name in names])
+            await clock.advance(10)
+        assert (ends.bound, len(ends.failed)) == ([], 6), "the model is told as ever"
+    assert [record.levelname for record in caplog.records] == ["INFO"]
 
 
 async def test_a_pod_that_a_finalizer_keeps_gives_its_place_back() -> None:

@@ -31,6 +31,7 @@ import msgspec
 from muster.api.errors import FieldProblem
 from muster.controllers.clock import Clock
 from muster.kube.client import ApiClient
+from muster.kube.ending_namespaces import EndingNamespaces
 from muster.kube.errors import ApiError, Forbidden, Invalid, TimedOut
 from muster.kube.resource import PODTEMPLATES, SERVICES
 from muster.ray.validation import costly_amounts
@@ -99,6 +100,7 @@ class TemplateJudge:
         self._clock = clock
         self._answers: dict[_Key, _Answer] = {}
         self._asking: dict[_Key, asyncio.Future[_Answer]] = {}
+        self._ending = EndingNamespaces(logger)
 
     async def problems(self, namespace: str, templates: Iterable[Made]) -> list[FieldProblem]:
         """What the API server would refuse, under the templates' own paths. Raises ApiError when it gives no answer."""
@@ -169,12 +171,14 @@ class TemplateJudge:
         except Invalid as refusal:
             verdict = read_refusal(refusal, resource.kind, within)
         except Forbidden as refusal:
-            logger.warning("%s in %s can't be tried out: %s", resource.plural, namespace, refusal.message)
+            if not self._ending.account_for(namespace, refusal):
+                logger.warning("%s in %s can't be tried out: %s", resource.plural, namespace, refusal.message)
         except ApiError as error:
             if not isinstance(error, TimedOut) and error.status != _GATEWAY_TIMEOUT:
                 raise
             return _Answer(verdict, self._clock.monotonic() + pause, error.message, pause)
         else:
+            self._ending.serves(namespace)
             return _Answer(verdict, math.inf)
         return _Answer(verdict, self._clock.monotonic() + _NO_GOOD_SECONDS)
 

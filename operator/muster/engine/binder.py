@@ -34,6 +34,7 @@ from muster.engine.gates import gate_removal
 from muster.engine.late_volumes import LateVolumes
 from muster.engine.setbacks import Setbacks
 from muster.kube.client import ApiClient, PatchKind
+from muster.kube.ending_namespaces import EndingNamespaces
 from muster.kube.errors import ApiError, Conflict, Forbidden, Invalid, NotFound, TooManyRequests
 from muster.kube.informer import Informer
 from muster.kube.objects import Pod
@@ -107,6 +108,7 @@ class Binder:
         self._open = 0
         self._setbacks = Setbacks(clock, self._patience.setback)
         """Of pods, by uid, and of gangs that had to wait for a write, by their key."""
+        self._ending = EndingNamespaces(logger)
 
     def post(self, bindings: Iterable[Binding], after: Callable[[], Awaitable[bool]] | None = None) -> None:
         """Have bindings carried out, once `after` (if any) is true; if it is false they all fail unposted."""
@@ -179,25 +181,28 @@ class Binder:
     async def _carry_out(self, binding: Binding, decision: _Decision) -> None:
         if not binding.volumes:
             await self._setbacks.rest(binding.task_uid)
-        landing, complaint = await self._try_until_known(binding)
+        landing, error = await self._try_until_known(binding)
         self._open -= 1
         decision.open -= 1
         if landing is Landing.BOUND:
             self._setbacks.forget(binding.task_uid)
+            self._ending.serves(binding.namespace)
             decision.bound.append(binding)
         elif landing is Landing.LOST:
             self._setbacks.forget(binding.task_uid)
             logger.info("%s/%s is gone or bound elsewhere", binding.namespace, binding.pod)
         else:
             self._setbacks.remember(binding.task_uid)
-            logger.warning("%s/%s was not bound to %s: %s", binding.namespace, binding.pod, binding.node, complaint)
-            self._failed(binding, complaint)
+            if not self._ending.account_for(binding.namespace, error):
+                logger.warning("%s/%s was not bound to %s: %s", binding.namespace, binding.pod, binding.node, error)
+            self._failed(binding, str(error))
         if not decision.open and decision.bound:
             self._bound(decision.bound)
 
-    async def _try_until_known(self, binding: Binding) -> tuple[Landing, str]:
-        """Try until bound, lost, or shown unbound after the last try; the second value says what went wrong."""
-        tries, complaint = 0, ""
+    async def _try_until_known(self, binding: Binding) -> tuple[Landing, ApiError | None]:
+        """Try until bound, lost, or shown unbound after the last try; the second value is what the last write met."""
+        tries = 0
+        complaint: ApiError | None = None
         while True:
             tries += 1
             last = tries >= self._patience.writes
@@ -206,8 +211,8 @@ class Binder:
                 if tries <= self._patience.writes:
                     error = await self._write(binding)
                     if error is None:
-                        return Landing.BOUND, ""
-                    complaint = str(error)
+                        return Landing.BOUND, None
+                    complaint = error
                 landing = await self._read(binding, error)
             if landing in (Landing.BOUND, Landing.LOST, Landing.REFUSED) or (last and landing is Landing.UNBOUND):
                 return landing, complaint
