@@ -5,7 +5,6 @@ Imports are kept light, and happen when the command runs: the pod has 64Mi.
 
 from __future__ import annotations
 
-import asyncio
 import os
 import signal
 import sys
@@ -47,6 +46,8 @@ def submit(
     was STOPPED, or Ray lost it; 2 bad usage; 3 it could not be submitted; 4 contact was lost while it ran; 5 a defect
     of the submitter; 143 SIGTERM came. The job itself is never stopped.
     """
+    import asyncio
+
     from muster.ray.job_info import Submission, UnexpectedDocument
     from muster.ray.job_run import Patience
     from muster.ray.jobs_api import RayJobsClient
@@ -91,6 +92,8 @@ async def _run(submission: Submission, client: RayJobsClient, patience: Patience
 
 
 def _leave_on_signals(submission_id: str) -> None:
+    import asyncio
+
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, _leave, number, submission_id)

@@ -10,16 +10,18 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import yaml
 
-from muster.engine.clock import Clock
 from muster.engine.configuration_text import find_configuration
 from muster.engine.installed_plugins import installed_plugins
 from muster.engine.yaml_lines import line_of, repeated_key
 from muster.scheduler.conf import DEFAULT, ConfigurationError, SchedulerConfiguration, load_configuration
 from muster.yaml_documents import SafeLoader
+
+if TYPE_CHECKING:  # a simulation has no use for asyncio, which the clock needs
+    from muster.engine.clock import Clock
 
 logger = logging.getLogger(__name__)
 
