@@ -178,12 +178,12 @@ def test_the_model_hears_of_a_pod_group_what_matters(after: PodGroup, calls: lis
     assert (cluster.model.calls(), cluster.woken()) == (calls, wakes)
 
 
-def test_a_queue_s_account_wakes_nobody() -> None:
+def test_a_queue_s_account_is_no_news() -> None:
     cluster = Cluster()
     cluster.queues.put(queue(1))
     assert (cluster.model.calls(), cluster.woken()) == (["set_queue"], True)
     cluster.queues.put(queue(2, allocated={"cpu": "1"}))
-    assert (cluster.model.calls(), cluster.woken()) == (["set_queue"], False)
+    assert (cluster.model.calls(), cluster.woken()) == ([], False)
     cluster.queues.put(queue(3, weight=2, allocated={"cpu": "1"}))
     assert (cluster.model.calls(), cluster.woken()) == (["set_queue"], True)
 

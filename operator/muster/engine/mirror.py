@@ -7,7 +7,7 @@ on. A PodGroup stays in with its problem, so that its gang can say why it waits.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import partial
 from operator import attrgetter
 from typing import Any, Final
@@ -118,7 +118,7 @@ class Mirror:
             matters=pod_group_matters,
         )
         self._queues: Reflection[Queue, QueueSpec] = Reflection(
-            QUEUES, listener, self._translate_queue, cache.set_queue, cache.remove_queue, matters=queue_matters
+            QUEUES, listener, self._translate_queue, cache.set_queue, cache.remove_queue
         )
         self._priority_classes: Reflection[PriorityClass, PriorityClassSpec] = Reflection(
             PRIORITYCLASSES, listener, priority_class_spec, cache.set_priority_class, cache.remove_priority_class
@@ -224,11 +224,6 @@ class Mirror:
 
     def _warn(self, about: ObjectReference, problem: str) -> None:
         self._recorder.event(about, "Warning", f"Invalid{about.kind}", problem, "Scheduling")
-
-
-def queue_matters(old: QueueSpec, new: QueueSpec) -> bool:
-    """Whether more has changed than the account that we ourselves write."""
-    return replace(old, allocated=new.allocated) != new
 
 
 _OURS: Final = frozenset(

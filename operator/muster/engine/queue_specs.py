@@ -50,17 +50,8 @@ def queue_spec(queue: objects.Queue) -> QueueSpec:
         starvation_timeout=stated_duration(queue, wire_keys.STARVATION_TIMEOUT),
         hierarchy=_path(queue.metadata.annotations.get(wire_keys.HIERARCHY, "")),
         hierarchy_weights=_weights(queue.metadata.annotations.get(wire_keys.HIERARCHY_WEIGHTS, "")),
-        allocated=_said(status.allocated),
         problem="; ".join(problems),
     )
-
-
-def _said(allocated: objects.Quantities | None) -> Resources | None:
-    """What the status says is used; None where it says nothing that can be read."""
-    try:
-        return None if allocated is None else resources(amounts(allocated, "status.allocated"))
-    except TranslationError:
-        return None
 
 
 def _path(text: str) -> tuple[str, ...]:

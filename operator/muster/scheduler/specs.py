@@ -284,10 +284,10 @@ class PodGroupSpec:
 class QueueSpec:
     """A Queue. CPU and memory of `capability` at 0 mean no limit, a scalar is limited only when named.
 
-    `allocated` is what the status said when it was read. `node_groups` is None where the queue says nothing of them.
-    `starvation_timeout` (seconds) is the queue's own, None: the configuration's. `hierarchy` and `hierarchy_weights`
-    are its path in the tree of hierarchical drf, the root first. `problem` is set when the object can't be used as it
-    is (a negative amount): its gangs then wait with that as their reason.
+    `node_groups` is None where the queue says nothing of them. `starvation_timeout` (seconds) is the queue's own, None:
+    the configuration's. `hierarchy` and `hierarchy_weights` are its path in the tree of hierarchical drf, the root
+    first. `problem` is set when the object can't be used as it is (a negative amount): its gangs then wait with that as
+    their reason. What its status says that it uses is not believed.
     """
 
     name: str
@@ -300,7 +300,6 @@ class QueueSpec:
     state: QueueState = QueueState.OPEN
     priority: int = 0
     creation: float = 0.0
-    allocated: Resources | None = None
     node_groups: NodeGroups | None = None
     hierarchy: tuple[str, ...] = ()
     hierarchy_weights: tuple[float, ...] = ()
