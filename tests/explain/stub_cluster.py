@@ -46,7 +46,7 @@ class StubCluster:
     ) -> Any:
         if resource.plural in self.forbidden:
             raise Forbidden(403, "Forbidden", f"{resource.plural} is forbidden")
-        wanted = [part.split("=") for part in field_selector.split(",")]
+        wanted = [part.split("=") for part in field_selector.split(",") if part]
         return [
             msgspec.convert(each, type=decode)
             for each in self._of(resource)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from muster.explain.answer import explain
-from muster.explain.from_files import ray_state
+from muster.explain.from_files import ray_clusters, ray_state
 from muster.explain.target import TargetError, parse_target
 from muster.explain.text import as_text, duration
 from muster.ray.labels import TASK_SPEC
@@ -34,7 +34,8 @@ def ask(tmp_path: Path) -> Any:
         documents = read_sources([str(file)]).documents
         model = build_model(read_manifests(documents), ("muster",))
         wanted = parse_target(target, "default")
-        return explain(Simulation(model, conf, Pace(NOW)), wanted, ray_state(documents, wanted))
+        clusters = ray_clusters(documents, wanted.namespace)
+        return explain(Simulation(model, conf, Pace(NOW)), wanted, ray_state(documents, wanted), clusters)
 
     return run
 
@@ -148,11 +149,77 @@ def test_a_suspended_ray_job_says_so(ask: Any) -> None:
     assert "jobDeploymentStatus Suspended" in text
 
 
-def test_who_lacks_pods_that_are_refused_is_told_by_whom(ask: Any) -> None:
-    refused = "The RayCluster's head pod can't be made: forbidden: exceeded quota: none"
-    text = as_text(ask("rayjob/job", node("n1"), pod_group("ray-job-pg", 3), ray("RayJob", "job", message=refused)))
-    assert refused in text
-    assert "advice: its pods are refused, as Ray's message says" in text
+QUOTA = 'pods "c-w" is forbidden: exceeded quota: team, requested: pods=1, used: pods=1, limited: pods=1'
+POLICY = 'pods "c-w" is forbidden: violates PodSecurity "restricted:latest"'
+
+
+def cluster_without_pods(message: str, owner: str | None = "job", status: str = "True") -> Manifest:
+    """A RayCluster, of a RayJob or alone, whose workers the API server refuses."""
+    failed = {"type": "ReplicaFailure", "status": status, "reason": "FailedCreateWorkerPod", "message": message}
+    cluster = ray("RayCluster", "c")
+    cluster["status"] = {"conditions": [failed]}
+    if owner is not None:
+        cluster["metadata"]["ownerReferences"] = [{"kind": "RayJob", "name": owner, "uid": "u", "controller": True}]
+    return cluster
+
+
+def one_of_three(name: str = "ray-job-pg") -> list[Manifest]:
+    return [node("n1"), pod_group(name, 3), pod("p", name)]
+
+
+@pytest.mark.parametrize("target", ["podgroup/ray-job-pg", "rayjob/job", "raycluster/c", "pod/p"])
+def test_pods_that_a_quota_refuses_are_not_just_missing(ask: Any, target: str) -> None:
+    answer = ask(target, *one_of_three(), ray("RayJob", "job"), cluster_without_pods(QUOTA))
+    reason = answer["reason"]
+    assert (reason["code"], reason["class"], reason["refused"]) == ("NamespaceQuota", "quota", QUOTA)
+    assert reason["message"] == f"1 of 3 pods exist: a worker pod can't be made: {QUOTA}"
+    text = as_text(answer)
+    assert f"It waits: {reason['message']}.\n" in text
+    assert "advice: wait for the namespace's other pods to end, ask for less, or have its ResourceQuota raised" in text
+
+
+def test_pods_of_a_role_that_a_quota_refuses_are_not_just_missing_either(ask: Any) -> None:
+    group = pod_group("ray-job-pg", 3, minTaskMember={"small": 2})
+    objects = [node("n1"), group, pod("p", "ray-job-pg"), cluster_without_pods(QUOTA)]
+    reason = ask("rayjob/job", *objects, ray("RayJob", "job"))["reason"]
+    assert (reason["code"], reason["role"], reason["need"]) == ("NamespaceQuota", "small", 2)
+
+
+def test_what_else_refuses_pods_is_named_too(ask: Any) -> None:
+    answer = ask("rayjob/job", *one_of_three(), ray("RayJob", "job"), cluster_without_pods(POLICY))
+    reason = answer["reason"]
+    assert (reason["code"], reason["advice"], reason["refused"]) == ("NotEnoughPods", "change", POLICY)
+    assert "advice: its pods are refused: change them, or have mended what refuses them (NotEnoughPods)" in as_text(
+        answer
+    )
+
+
+@pytest.mark.parametrize(
+    "cluster",
+    [
+        cluster_without_pods(QUOTA, owner="other"),
+        cluster_without_pods(QUOTA, owner=None),
+        cluster_without_pods(QUOTA, status="False"),
+    ],
+)
+def test_what_refuses_others_or_is_over_is_not_named(ask: Any, cluster: Manifest) -> None:
+    reason = ask("rayjob/job", *one_of_three(), ray("RayJob", "job"), cluster)["reason"]
+    assert (reason["code"], reason["message"]) == ("NotEnoughPods", "1 of 3 pods exist")
+
+
+def test_a_gang_that_waits_for_something_else_waits_for_that(ask: Any) -> None:
+    cluster = cluster_without_pods(QUOTA)
+    group = pod_group("ray-job-pg", 1)
+    reason = ask("rayjob/job", node("n1", cpu=1), group, pod("p", "ray-job-pg", 2), ray("RayJob", "job"), cluster)[
+        "reason"
+    ]
+    assert reason["code"] == "LargerThanCluster"
+
+
+def test_who_has_only_the_words_of_the_ray_job_names_them(ask: Any) -> None:
+    message = f"The RayCluster's head pod can't be made: {QUOTA}"
+    reason = ask("rayjob/job", *one_of_three(), ray("RayJob", "job", message=message))["reason"]
+    assert (reason["code"], reason["refused"]) == ("NamespaceQuota", QUOTA)
 
 
 @pytest.mark.parametrize("target", ["podgroup/nothing", "rayjob/nothing", "pod/nothing"])

@@ -115,6 +115,41 @@ async def test_a_pod_group_that_can_not_be_used_is_told_with_what_the_scheduler_
     assert "does not exist" not in as_text(answer)
 
 
+def refused_cluster() -> Manifest:
+    words = 'pods "c-w" is forbidden: exceeded quota: team'
+    failed = {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreateWorkerPod", "message": words}
+    meta = {"name": "c", "namespace": "default"}
+    status = {"conditions": [failed]}
+    return {"apiVersion": "ray.io/v1", "kind": "RayCluster", "metadata": meta, "spec": {}, "status": status}
+
+
+def group_without_pods() -> Manifest:
+    group = waiting_group()
+    group["metadata"]["name"] = "ray-c-pg"
+    group["spec"]["queue"] = "default"
+    group["metadata"]["annotations"]["muster.dev/reason"] = (
+        '{"code":"NotEnoughPods","class":"incomplete","message":"0 of 1 pods exist","advice":"wait"}'
+    )
+    return group
+
+
+@pytest.mark.parametrize("target", ["raycluster/c", "podgroup/ray-c-pg"])
+@pytest.mark.parametrize("forbidden", [(), ("pods",)])
+async def test_a_quota_that_refuses_the_pods_is_named_also_to_who_may_read_one_namespace_only(
+    target: str, forbidden: tuple[str, ...]
+) -> None:
+    answer = await ask(target, node("n1"), group_without_pods(), refused_cluster(), forbidden=forbidden)
+    assert answer["source"] == ("status" if forbidden else "scheduler")
+    assert answer["reason"]["code"] == "NamespaceQuota"
+    assert "exceeded quota: team" in answer["reason"]["message"]
+
+
+async def test_who_may_not_read_ray_clusters_is_told_what_stands_on_the_pod_group() -> None:
+    objects = [node("n1"), group_without_pods(), refused_cluster()]
+    answer = await ask("podgroup/ray-c-pg", *objects, forbidden=("pods", "rayclusters"))
+    assert answer["reason"]["message"] == "0 of 1 pods exist"
+
+
 def mounting(name: str) -> Manifest:
     status = {
         "containerStatuses": [{"name": "main", "state": {"waiting": {"reason": "ContainerCreating"}}}],

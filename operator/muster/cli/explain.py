@@ -105,7 +105,7 @@ def _from_files(
 ) -> dict[str, Any]:
     from muster.engine.configuration_source import parse_configuration
     from muster.explain.answer import explain as ask
-    from muster.explain.from_files import ray_state
+    from muster.explain.from_files import ray_clusters, ray_state
     from muster.scheduler.conf import DEFAULT
     from muster.simulator.command_line import DEFAULT_NAMES
     from muster.simulator.manifests import read_manifests
@@ -122,7 +122,8 @@ def _from_files(
     configuration = sources.command_line.lay_over(configuration)
     names = names or sources.command_line.scheduler_names or DEFAULT_NAMES
     model = build_model(read_manifests(sources.documents), names)
-    answer = ask(Simulation(model, configuration, Pace(now)), target, ray_state(sources.documents, target))
+    ray, clusters = ray_state(sources.documents, target), ray_clusters(sources.documents, target.namespace)
+    answer = ask(Simulation(model, configuration, Pace(now)), target, ray, clusters)
     left_out = model.left_out + left_unasked(configuration)
     return {**answer, "leftOut": left_out} if left_out else answer
 

@@ -14,6 +14,7 @@ from muster.engine.delegation import pinned_node
 from muster.engine.reason_document import reason_document
 from muster.engine.times import rfc3339
 from muster.explain.ray_terms import in_ray_terms
+from muster.explain.refused_pods import find_refusal, with_refusal
 from muster.explain.startup import not_working
 from muster.explain.target import Kind, RayState, Target, TargetError, group_of, group_of_pod
 from muster.kube.objects import Pod
@@ -26,8 +27,13 @@ from muster.scheduler.status import queue_status
 from muster.simulator.simulation import Simulation
 
 
-def explain(simulation: Simulation, target: Target, ray: RayState | None) -> dict[str, Any]:
-    """Run a cycle, and say what comes of it for the target. Raises TargetError where nothing is known of it."""
+def explain(
+    simulation: Simulation, target: Target, ray: RayState | None, clusters: Iterable[RayState] = ()
+) -> dict[str, Any]:
+    """Run a cycle, and say what comes of it for the target; `clusters` are the RayClusters of its namespace.
+
+    Raises TargetError where nothing is known of it.
+    """
     pods = list(simulation.model.pods.values())
     key = group_of(target, pods, ray)
     running = {pod.metadata.uid for pod in pods if pod.spec.node_name is not None or pinned_node(pod) is not None}
@@ -44,6 +50,8 @@ def explain(simulation: Simulation, target: Target, ray: RayState | None) -> dic
     }
     if job is not None:
         document |= _gang(simulation.inquiry(), job, running)
+        if document["reason"] is not None:
+            document["reason"] = with_refusal(document["reason"], find_refusal(key, clusters, pods, ray))
         members = [pod for pod in pods if pod.metadata.uid in running and group_of_pod(pod) == key]
         document["notReady"] = _starting(members)
     return {name: value for name, value in document.items() if value is not None}

@@ -13,6 +13,7 @@ from muster.engine.configuration_source import parse_configuration
 from muster.engine.notes import stated_time
 from muster.explain.answer import explain
 from muster.explain.kubelet_events import with_warnings
+from muster.explain.refused_pods import find_refusal, with_refusal
 from muster.explain.stored import stored_answer
 from muster.explain.target import Kind, RayState, Target, TargetError, group_of, state_of
 from muster.kube.client import ApiClient
@@ -63,7 +64,9 @@ async def explain_cluster(
         return await _stored(client, target, ray, now, f"the cluster can't be read: {error.message}")
     chosen = found.command_line.lay_over(configuration or _configuration(found))
     model = _model(found, scheduler_names or found.command_line.scheduler_names or DEFAULT_NAMES)
-    answer = explain(Simulation(model, chosen, Pace(now)), target, ray)
+    clusters = [state_of(each) for each in found.objects.get(RAYCLUSTERS, ())]
+    mine = [each for each in clusters if each.metadata.namespace == target.namespace]
+    answer = explain(Simulation(model, chosen, Pace(now)), target, ray, mine)
     if "notReady" in answer:
         answer["notReady"] = await with_warnings(client, answer["notReady"], model.pods.values(), now)
     unasked = left_unasked(chosen)
@@ -149,4 +152,15 @@ async def _stored(client: ApiClient, target: Target, ray: RayState | None, now: 
         group = await client.get(PODGROUPS, namespace, name)
     except NotFound:
         raise TargetError(f"{target} has no PodGroup {namespace}/{name}, and {note}") from None
-    return stored_answer(target, group, now, note)
+    answer = stored_answer(target, group, now, note)
+    if "reason" in answer:
+        clusters = await _clusters(client, namespace)
+        answer["reason"] = with_refusal(answer["reason"], find_refusal(answer["podGroup"], clusters, pods, ray))
+    return answer
+
+
+async def _clusters(client: ApiClient, namespace: str) -> list[RayState]:
+    try:
+        return [state_of(each) for each in await client.list(RAYCLUSTERS, namespace, decode=RayObject)]
+    except ApiError:  # what the scheduler wrote has to do
+        return []

@@ -11,10 +11,10 @@ _ADVICE: Final = {
     "ask": "ask the administrator, or whoever else can change that",
 }
 _PODS: Final = "wait until its pods are made: if they are not, see the events of who makes them, or change minMember"
-_REFUSED: Final = "can't be made: "
-_REFUSED_PODS: Final = "its pods are refused, as Ray's message says: ask for less, or have that mended"
+_REFUSED_PODS: Final = "its pods are refused: change them, or have mended what refuses them"
+_QUOTA: Final = "wait for the namespace's other pods to end, ask for less, or have its ResourceQuota raised"
 _NODES: Final = "ask for less, or have nodes added: it will not go on by itself, whatever else ends"
-_ADVICE_ON: Final = {"NotEnoughPods": _PODS, "NotEnoughPodsOfRole": _PODS}
+_ADVICE_ON: Final = {"NotEnoughPods": _PODS, "NotEnoughPodsOfRole": _PODS, "NamespaceQuota": _QUOTA}
 
 
 def as_text(answer: Mapping[str, Any]) -> str:
@@ -47,11 +47,11 @@ def _is_suspended(answer: Mapping[str, Any]) -> bool:
     return bool(answer.get("ray", {}).get("suspended"))
 
 
-def _advice(reason: Mapping[str, Any], answer: Mapping[str, Any]) -> str:
+def _advice(reason: Mapping[str, Any]) -> str:
     code, said = reason["code"], reason.get("advice", "")
     if "haveIfEmpty" in reason:
         return _NODES
-    if code in _ADVICE_ON and _REFUSED in answer.get("ray", {}).get("message", ""):
+    if "refused" in reason and said == "change":
         return _REFUSED_PODS
     return _ADVICE_ON.get(code) or _ADVICE.get(said, said)
 
@@ -120,7 +120,7 @@ def _details(reason: Mapping[str, Any] | None, answer: Mapping[str, Any]) -> Ite
         yield "looked at again when " + ", or when ".join(reason["wakes"])
     if "suggestion" in reason:
         yield f"what would help: {reason['suggestion']['text']}"
-    yield f"advice: {_advice(reason, answer)} ({reason['code']})"
+    yield f"advice: {_advice(reason)} ({reason['code']})"
 
 
 def _numbers(reason: Mapping[str, Any]) -> Iterator[str]:
