@@ -107,7 +107,7 @@ class Load:
         """
         size = size or self._scenario.size
         if self._system.grouping is not None:
-            group = pod_group(self._system.grouping.api_version, gang, size, with_resources=cpu is None)
+            group = pod_group(self._system, gang, size, with_resources=cpu is None)
             await self._client.create(self._groups_path(namespace), group)
         path = f"/api/v1/namespaces/{namespace}/pods"
         pods = (gang_pod(self._system, gang, index, cpu=cpu) for index in range(size))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from typing import Any
 
 from bench.systems import System
@@ -50,18 +51,31 @@ def gang_pod(system: System, gang: str, index: int, *, cpu: int | None = None) -
         body["metadata"]["annotations"] = {system.grouping.annotation: gang}
     if system.grouping is not None and system.grouping.label:
         body["metadata"]["labels"][system.grouping.label] = gang
+    if system.controlled:
+        body["metadata"]["ownerReferences"] = [_controller(gang)]
     return body
 
 
-def pod_group(api_version: str, gang: str, size: int, *, with_resources: bool = True) -> dict[str, Any]:
-    """The PodGroup of a gang of pods of the usual size, all of which it needs."""
+def pod_group(system: System, gang: str, size: int, *, with_resources: bool = True) -> dict[str, Any]:
+    """The PodGroup of a gang of pods of the usual size, all of which it needs, for a system that has such."""
+    assert system.grouping is not None
     spec: dict[str, Any] = {"minMember": size}
     if with_resources:
         spec["minResources"] = {"cpu": str(size), "memory": f"{size * _POD_GIB}Gi"}
+    metadata: dict[str, Any] = {"name": gang}
+    if system.controlled:
+        metadata["ownerReferences"] = [_controller(gang)]
     return {
-        "apiVersion": api_version,
+        "apiVersion": system.grouping.api_version,
         "kind": "PodGroup",
-        "metadata": {"name": gang},
+        "metadata": metadata,
         "spec": spec,
         "status": {"phase": "Pending"},
     }
+
+
+def _controller(gang: str) -> dict[str, Any]:
+    """A RayCluster that there need not be: nothing collects garbage here."""
+    uid = str(uuid.uuid5(uuid.NAMESPACE_DNS, f"{gang}.bench.muster.dev"))
+    about = {"apiVersion": "ray.io/v1", "kind": "RayCluster", "name": gang, "uid": uid}
+    return {**about, "controller": True, "blockOwnerDeletion": True}

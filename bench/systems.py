@@ -44,8 +44,9 @@ class Grouping:
 class System:
     """A scheduler. What it needs built is built when its `command` is asked for.
 
-    Pods carry `scheduler_name` and, if there is one, the scheduling gate `gate`. A `bare` one looks at no room, so it
-    is asked only where everything fits. `crds` are installed before it starts.
+    Pods carry `scheduler_name` and, if there is one, the scheduling gate `gate`; where they are `controlled`, a
+    RayCluster is named as their controller and their PodGroup's, as on what Muster's controllers make. A `bare` one
+    looks at no room, so it is asked only where everything fits. `crds` are installed before it starts.
     """
 
     name: str
@@ -53,6 +54,7 @@ class System:
     command: Command
     grouping: Grouping | None = None
     gate: str = ""
+    controlled: bool = False
     bare: bool = False
     crds: Callable[[], list[Path]] = list
 
@@ -81,12 +83,13 @@ def _bare_client(*options: str) -> Command:
 
 
 _GATE = "muster.dev/gang"
+_VOLCANO = Grouping(annotation=VOLCANO_ANNOTATION)
 
 SYSTEMS: tuple[System, ...] = (
-    System("ceiling", "bench", _bare_client(), gate=_GATE, bare=True),
-    System("ceiling-ungated", "bench", _bare_client(), bare=True),
-    System("muster", "muster", _muster, Grouping(annotation=VOLCANO_ANNOTATION), gate=_GATE),
-    System("muster-ungated", "volcano", _muster, Grouping(annotation=VOLCANO_ANNOTATION)),
+    System("ceiling", "bench", _bare_client(), _VOLCANO, gate=_GATE, controlled=True, bare=True),
+    System("ceiling-ungated", "bench", _bare_client(), _VOLCANO, bare=True),
+    System("muster", "muster", _muster, _VOLCANO, gate=_GATE, controlled=True),
+    System("muster-ungated", "volcano", _muster, _VOLCANO),
     System("kube-scheduler", "default-scheduler", _kube_scheduler),
     System(
         "coscheduling",

@@ -87,5 +87,24 @@ def test_pods_say_which_gang_they_are_of_as_the_system_wants_it() -> None:
 
 
 def test_a_pod_group_asks_for_all_its_pods() -> None:
-    assert pod_group("a/v1", "g1", 3)["spec"] == {"minMember": 3, "minResources": {"cpu": "3", "memory": "3Gi"}}
-    assert pod_group("a/v1", "g1", 3, with_resources=False)["spec"] == {"minMember": 3}
+    system = parse("muster")
+    assert pod_group(system, "g1", 3)["spec"] == {"minMember": 3, "minResources": {"cpu": "3", "memory": "3Gi"}}
+    assert pod_group(system, "g1", 3, with_resources=False)["spec"] == {"minMember": 3}
+
+
+def test_gated_gangs_name_a_controller_as_those_of_ray_clusters_do_and_the_ceiling_has_the_same_ones() -> None:
+    gated, ungated = parse("muster"), parse("muster-ungated")
+    (owner,) = gang_pod(gated, "g1", 0)["metadata"]["ownerReferences"]
+    assert (owner["apiVersion"], owner["kind"], owner["name"], owner["controller"]) == (
+        "ray.io/v1",
+        "RayCluster",
+        "g1",
+        True,
+    )
+    assert pod_group(gated, "g1", 3)["metadata"]["ownerReferences"] == [owner]
+    assert "ownerReferences" not in gang_pod(ungated, "g1", 0)["metadata"]
+    assert "ownerReferences" not in pod_group(ungated, "g1", 3)["metadata"]
+    for system, ceiling in ((gated, parse("ceiling")), (ungated, parse("ceiling-ungated"))):
+        assert pod_group(ceiling, "g1", 3) == pod_group(system, "g1", 3)
+        pod = gang_pod(system, "g1", 0)
+        assert gang_pod(ceiling, "g1", 0) == {**pod, "spec": {**pod["spec"], "schedulerName": "bench"}}
