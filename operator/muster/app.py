@@ -35,6 +35,7 @@ from muster.engine.storage_mirror import StorageInformers
 from muster.engine.timeouts import WithTimeouts
 from muster.health import serve_health
 from muster.kube.access_objects import Role, RoleBinding, ServiceAccount
+from muster.kube.background_turns import BackgroundTurns
 from muster.kube.client import ApiClient
 from muster.kube.config import Connection, ConnectionConfigError, load_connection
 from muster.kube.device_objects import DeviceClass, ResourceClaim, ResourceSlice
@@ -189,7 +190,8 @@ class Operator:
         self._options = options
         self._connection = connection
         self._client = client
-        self._recorder = EventRecorder(client, "muster")
+        self._turns = BackgroundTurns()
+        self._recorder = EventRecorder(client, "muster", turns=self._turns)
         self._informers: list[Informer[Any]] = []
         self._leads = False
         self._working: Controllers | None = None
@@ -314,6 +316,7 @@ class Operator:
             informers,
             self._recorder,
             configuration_source=self._configuration(),
+            turns=self._turns,
             scheduler_names=self._options.scheduler_names,
             itself=own_pod.reference if own_pod else None,
         )

@@ -12,6 +12,7 @@ import pytest
 from muster.engine.backoff import Backoff
 from muster.engine.binder import Binder, Patience
 from muster.engine.delegation import delegation_patch, pinned_node
+from muster.kube.background_turns import BackgroundTurns
 from muster.kube.errors import (
     ApiError,
     Conflict,
@@ -476,3 +477,28 @@ async def test_a_pod_that_somebody_else_has_ungated_is_left_to_the_default_sched
         await clock.advance(10)
         assert (ends.bound, ends.failed) == ([], [])
         assert made.idle
+
+
+async def test_others_give_way_while_pods_are_being_bound_and_no_longer() -> None:
+    api, clock = ScriptedApi(pod()), ManualClock()
+    turns = BackgroundTurns(pause=3600.0, clock=clock.now, sleep=clock.sleep)
+    held: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+    async with binder(api, clock, turns=turns) as (made, ends):
+        made.post([binding()], after=lambda: held)
+        waiting = asyncio.create_task(turns.turn())
+        await settle()
+        assert not waiting.done()
+        held.set_result(True)
+        await settle()
+        assert (ends.bound, waiting.done()) == (["p"], True)
+
+
+async def test_a_binder_that_is_stopped_half_way_holds_up_nobody() -> None:
+    api, clock = ScriptedApi(pod()), ManualClock()
+    turns = BackgroundTurns(pause=3600.0, clock=clock.now, sleep=clock.sleep)
+    async with binder(api, clock, turns=turns) as (made, _):
+        made.post([binding()], after=asyncio.get_running_loop().create_future)
+        await settle()
+    waiting = asyncio.create_task(turns.turn())
+    await settle()
+    assert waiting.done()

@@ -8,6 +8,7 @@ import pytest
 
 from muster.engine.backoff import Backoff
 from muster.engine.write_queue import PATIENCE, WriteQueue
+from muster.kube.background_turns import BackgroundTurns
 from muster.kube.errors import ApiError, Conflict, Forbidden, Invalid, NotFound, ServerError, TooManyRequests
 from tests.engine.manual_clock import ManualClock, settle
 
@@ -34,9 +35,12 @@ class Writer:
 
 
 @asynccontextmanager
-async def running(writer: Writer, clock: ManualClock, concurrency: int = 10) -> AsyncIterator[WriteQueue]:
+async def running(
+    writer: Writer, clock: ManualClock, concurrency: int = 10, turns: BackgroundTurns | None = None
+) -> AsyncIterator[WriteQueue]:
     backoff = Backoff(first=1.0, limit=8.0)
-    queue = WriteQueue(writer, clock, name="test", concurrency=concurrency, backoff=backoff)
+    turns = turns or BackgroundTurns()
+    queue = WriteQueue(writer, clock, name="test", concurrency=concurrency, backoff=backoff, give_way=turns.turn)
     task = asyncio.create_task(queue.run())
     try:
         yield queue
@@ -247,3 +251,67 @@ async def test_a_clock_that_is_put_back_holds_nothing_back() -> None:
         queue.put_later("a", 1, at_most=2)
         await clock.advance(2)
         assert (writer.written, queue.idle) == (["a"], True)
+
+
+async def test_what_may_wait_gives_way_to_what_is_urgent_elsewhere_and_what_is_put_does_not() -> None:
+    writer, clock = Writer(), ManualClock()
+    turns = BackgroundTurns(pause=5.0, clock=clock.now, sleep=clock.sleep)
+    async with running(writer, clock, turns=turns) as queue:
+        turns.begun()
+        for key in "abc":
+            queue.put_later(key, 1)
+        await clock.advance(4)
+        assert (writer.written, queue.idle) == ([], False)
+        queue.put("c")
+        await settle()
+        assert writer.written == ["c"]
+        await clock.advance(1)
+        assert writer.written == ["c", "a"]
+        turns.ended()
+        await settle(50)
+        assert (writer.written, queue.idle) == (["c", "a", "b"], True)
+
+
+async def test_while_it_gives_way_news_is_gathered_and_written_once() -> None:
+    writer, clock = Writer(), ManualClock()
+    turns = BackgroundTurns(pause=100.0, clock=clock.now, sleep=clock.sleep)
+    async with running(writer, clock, turns=turns) as queue:
+        turns.begun()
+        for seconds in (1, 2, 1):
+            queue.put_later("a", seconds)
+            await clock.advance(3)
+        queue.put("a")
+        queue.put_later("a", 1)
+        turns.ended()
+        await clock.advance(50)
+        assert (writer.written, queue.idle) == (["a"], True)
+
+
+async def test_news_that_waits_long_enough_during_a_write_of_its_object_is_written_after_it() -> None:
+    writer, clock = Writer(), ManualClock()
+    writer.hold.clear()
+    async with running(writer, clock) as queue:
+        queue.put("a")
+        await settle()
+        queue.put_later("a", 1)
+        await clock.advance(2)
+        assert (writer.written, writer.most_open) == (["a"], 1)
+        writer.hold.set()
+        await settle(50)
+        assert (writer.written, writer.most_open, queue.idle) == (["a", "a"], 1, True)
+
+
+async def test_of_what_may_wait_only_a_few_are_written_at_a_time_and_leave_room_for_what_may_not() -> None:
+    writer, clock = Writer(), ManualClock()
+    writer.hold.clear()
+    async with running(writer, clock) as queue:
+        for number in range(20):
+            queue.put_later(f"later-{number}", 1)
+        await clock.advance(2)
+        assert writer.most_open == 4
+        queue.put("now")
+        await settle()
+        assert writer.written[-1] == "now"
+        writer.hold.set()
+        await settle(200)
+        assert (len(writer.written), queue.idle) == (21, True)

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import pytest
 
+from muster.kube.background_turns import BackgroundTurns
 from muster.kube.client import ApiClient
 from muster.kube.errors import Forbidden, Unreachable
 from muster.kube.events import EventRecorder, EventType, ObjectReference
@@ -65,26 +66,26 @@ async def running(recorder: EventRecorder) -> AsyncIterator[None]:
 async def test_events_that_nobody_takes_are_bounded_and_the_newest_are_dropped() -> None:
     server = Posted()
     recorder = EventRecorder(cast(ApiClient, server), "muster")
-    for number in range(1500):
+    for number in range(6000):
         recorder.event(about(), "Normal", "News", f"number {number}", "Act")
     assert not await recorder.flush(0)
     async with running(recorder):
         pass
-    assert [body["note"] for body in server.bodies] == [f"number {number}" for number in range(1000)]
+    assert [body["note"] for body in server.bodies] == [f"number {number}" for number in range(5000)]
 
 
 @pytest.mark.parametrize("type_of_burst", ["Normal", "Warning"])
 async def test_a_burst_of_one_kind_swallows_no_warning_of_another(type_of_burst: EventType) -> None:
     server = Posted()
     recorder = EventRecorder(cast(ApiClient, server), "muster")
-    for number in range(1500):
+    for number in range(6000):
         recorder.event(of_tenant("a"), type_of_burst, "Burst", f"number {number}", "Act")
     recorder.event(of_tenant("b"), "Warning", "Invalid", "of another tenant", "Validate")
     recorder.event(of_tenant("a"), "Warning", "Invalid", "of the same tenant", "Validate")
     async with running(recorder):
         pass
     notes = [body["note"] for body in server.bodies]
-    assert len(notes) == 1000
+    assert len(notes) == 5000
     assert {"of another tenant", "of the same tenant"} < set(notes[:10])
 
 
@@ -92,12 +93,12 @@ async def test_what_was_dropped_is_told_when_it_still_stands_at_the_next_look() 
     server = Posted()
     recorder = EventRecorder(cast(ApiClient, server), "muster")
     for _ in range(3):
-        for number in range(1500):
+        for number in range(6000):
             recorder.event(of_tenant("a", number), "Warning", "Invalid", "stands", "Validate")
         async with running(recorder):
             pass
-    assert len(server.bodies) == 1500
-    assert len({body["regarding"]["uid"] for body in server.bodies}) == 1500
+    assert len(server.bodies) == 6000
+    assert len({body["regarding"]["uid"] for body in server.bodies}) == 6000
 
 
 async def test_what_no_server_took_is_told_when_it_still_stands_at_the_next_look() -> None:
@@ -155,3 +156,15 @@ async def test_names_are_unique_and_valid_for_any_object() -> None:
     task.cancel()
     with suppress(asyncio.CancelledError):
         await task
+
+
+async def test_an_event_gives_way_to_urgent_writes() -> None:
+    server, turns = Posted(), BackgroundTurns(pause=3600.0)
+    recorder = EventRecorder(cast(ApiClient, server), "muster", turns=turns)
+    turns.begun()
+    async with running(recorder):
+        recorder.event(about(), "Normal", "News", "text", "Act")
+        await settle()
+        assert server.bodies == []
+        turns.ended()
+    assert len(server.bodies) == 1

@@ -33,6 +33,7 @@ from muster.engine.delegation import delegation_patch, pinned_node
 from muster.engine.gates import gate_removal
 from muster.engine.late_volumes import LateVolumes
 from muster.engine.setbacks import Setbacks
+from muster.kube.background_turns import BackgroundTurns
 from muster.kube.client import ApiClient, PatchKind
 from muster.kube.ending_namespaces import EndingNamespaces
 from muster.kube.errors import ApiError, Conflict, Forbidden, Invalid, NotFound, TooManyRequests
@@ -94,6 +95,7 @@ class Binder:
         concurrency: int = 50,
         patience: Patience | None = None,
         volumes: LateVolumes | None = None,
+        turns: BackgroundTurns | None = None,
     ) -> None:
         self._client = client
         self._pods = pods
@@ -105,6 +107,7 @@ class Binder:
         self._patience = patience or Patience()
         self._posted: asyncio.Queue[tuple[list[Binding], Callable[[], Awaitable[bool]] | None]] = asyncio.Queue()
         self._volumes = volumes or LateVolumes(client, clock)
+        self._turns = turns or BackgroundTurns()
         self._open = 0
         self._setbacks = Setbacks(clock, self._patience.setback)
         """Of pods, by uid, and of gangs that had to wait for a write, by their key."""
@@ -113,7 +116,7 @@ class Binder:
     def post(self, bindings: Iterable[Binding], after: Callable[[], Awaitable[bool]] | None = None) -> None:
         """Have bindings carried out, once `after` (if any) is true; if it is false they all fail unposted."""
         batch = list(bindings)
-        self._open += len(batch)
+        self._begin(len(batch))
         self._posted.put_nowait((batch, after))
 
     @property
@@ -123,13 +126,24 @@ class Binder:
 
     async def run(self) -> None:
         """Carry out until cancelled."""
-        async with asyncio.TaskGroup() as group:
-            while True:
-                batch, after = await self._posted.get()
-                if after is None and not any(binding.volumes for binding in batch):
-                    self._start(group, batch)
-                else:
-                    group.create_task(self._start_after(group, batch, after))
+        try:
+            async with asyncio.TaskGroup() as group:
+                while True:
+                    batch, after = await self._posted.get()
+                    if after is None and not any(binding.volumes for binding in batch):
+                        self._start(group, batch)
+                    else:
+                        group.create_task(self._start_after(group, batch, after))
+        finally:
+            self._end(self._open)
+
+    def _begin(self, count: int) -> None:
+        self._open += count
+        self._turns.begun(count)
+
+    def _end(self, count: int = 1) -> None:
+        self._open -= count
+        self._turns.ended(count)
 
     def _start(self, group: asyncio.TaskGroup, batch: list[Binding]) -> None:
         decision = _Decision(len(batch))
@@ -146,7 +160,7 @@ class Binder:
             self._start(group, batch)
             return
         for binding in batch:
-            self._open -= 1
+            self._end()
             self._failed(binding, complaint)
 
     async def _await(self, after: Callable[[], Awaitable[bool]], job: str) -> str:
@@ -182,7 +196,7 @@ class Binder:
         if not binding.volumes:
             await self._setbacks.rest(binding.task_uid)
         landing, error = await self._try_until_known(binding)
-        self._open -= 1
+        self._end()
         decision.open -= 1
         if landing is Landing.BOUND:
             self._setbacks.forget(binding.task_uid)

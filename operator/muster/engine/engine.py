@@ -13,6 +13,7 @@ from muster.engine.clock import Clock, SystemClock
 from muster.engine.configuration_source import ConfigurationSource, FixedConfiguration
 from muster.engine.execution import EngineSettings, Execution
 from muster.engine.mirror import EngineInformers
+from muster.kube.background_turns import BackgroundTurns
 from muster.kube.client import ApiClient
 from muster.kube.events import EventRecorder, ObjectReference
 from muster.kube.informer import MalformedObject
@@ -27,7 +28,8 @@ class Engine:
     """The acting scheduler; one at a time may run against a cluster (the caller holds the Lease).
 
     Make it before the informers run, so that it hears of every malformed object. `run` may be called again after it
-    was cancelled. The keywords after the first two are those of EngineSettings.
+    was cancelled. `turns` tells when a status may be written; share it with the recorder. The keywords after it are
+    those of EngineSettings.
     """
 
     def __init__(
@@ -38,6 +40,7 @@ class Engine:
         *,
         clock: Clock | None = None,
         configuration_source: ConfigurationSource | None = None,
+        turns: BackgroundTurns | None = None,
         scheduler_names: tuple[str, ...] = ("muster", "volcano"),
         gate: str = "muster.dev/gang",
         itself: ObjectReference | None = None,
@@ -50,6 +53,7 @@ class Engine:
         self._recorder = recorder
         self._clock = clock or SystemClock()
         self._source = configuration_source or FixedConfiguration()
+        self._turns = turns or BackgroundTurns()
         self._settings = EngineSettings(
             scheduler_names=scheduler_names,
             gate=gate,
@@ -75,7 +79,8 @@ class Engine:
         for informer in self._informers.all():
             await informer.wait_synced(self._settings.sync_deadline)
         logger.info("all informers have synced: scheduling starts")
-        execution = Execution(self._client, self._informers, self._recorder, self._clock, self._source, self._settings)
+        parts = (self._client, self._informers, self._recorder, self._clock, self._source, self._settings, self._turns)
+        execution = Execution(*parts)
         self.execution = execution
         for found in self._still_malformed():
             execution.mirror.on_malformed(found)

@@ -25,6 +25,7 @@ from muster.engine.pod_status import PodConditionWriter
 from muster.engine.podgroup_status import PodGroupWriter
 from muster.engine.queue_status import QueueWriter
 from muster.engine.references import reference
+from muster.kube.background_turns import BackgroundTurns
 from muster.kube.client import ApiClient
 from muster.kube.events import EventRecorder, ObjectReference
 from muster.kube.resource import PODGROUPS, PODS, QUEUES
@@ -66,6 +67,7 @@ class Execution:
         clock: Clock,
         source: ConfigurationSource,
         settings: EngineSettings,
+        turns: BackgroundTurns,
     ) -> None:
         self._informers = informers
         self._recorder = recorder
@@ -92,11 +94,12 @@ class Execution:
             bound=BindingNews(recorder, self._pod_group_of).tell,
             failed=self._on_bind_failed,
             concurrency=settings.concurrency,
+            turns=turns,
         )
         self.evictor = Evictor(client, recorder, clock, failed=self._on_evict_failed, pod_group=self._pod_group_of)
-        self.pod_groups = PodGroupWriter(client, informers.pod_groups, recorder, clock)
-        self.queues = QueueWriter(client, informers.queues, clock)
-        self.pod_conditions = PodConditionWriter(client, informers.pods, clock)
+        self.pod_groups = PodGroupWriter(client, informers.pod_groups, recorder, clock, turns)
+        self.queues = QueueWriter(client, informers.queues, clock, turns)
+        self.pod_conditions = PodConditionWriter(client, informers.pods, clock, turns)
 
     async def run(self) -> None:
         """Mirror, decide and write until cancelled, or until the model raised an exception (which is raised here)."""

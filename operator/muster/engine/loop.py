@@ -1,14 +1,16 @@
 """When to decide.
 
 The loop sleeps until a change that matters wakes it or a deadline that the last cycle named is reached, lets changes
-that come in a burst gather for `debounce` seconds, and runs one cycle. While cycles take long they gather longer, up to
-a tenth of a second, so that deciding leaves time for acting. There is no tick: a cluster in which nothing changes costs
-nothing. Between two cycles it always yields, so that watches and writes go on.
+that come in a burst gather, and runs one cycle. Where few cycles have run of late they gather for a moment only, for it
+is what a lone gang waits for most; else for `debounce` seconds, and while cycles take long for longer, up to a tenth of
+a second, so that deciding leaves time for acting. There is no tick: a cluster in which nothing changes costs nothing.
+Between two cycles it always yields, so that watches and writes go on.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable
 from typing import Final
 
@@ -17,6 +19,11 @@ from muster.engine.clock import Clock, wait_until
 _SHARE: Final = 3.0
 """For so many times as long as a cycle took, changes gather before the next one."""
 _LONGEST_GATHERING: Final = 0.1
+_MOMENT: Final = 0.2
+"""The part of the debounce for which changes gather while few cycles run."""
+_FEW: Final = 5
+"""Fewer cycles than these in `_OF_LATE` seconds are few: a gang alone takes one for each of its first pods."""
+_OF_LATE: Final = 0.1
 
 
 class SchedulingLoop:
@@ -32,6 +39,8 @@ class SchedulingLoop:
         self._debounce = debounce
         self._woken = asyncio.Event()
         self._idle = asyncio.Event()
+        self._latest: deque[float] = deque(maxlen=_FEW)
+        """When the last cycles began."""
         self.cycles = 0
 
     def wake(self) -> None:
@@ -46,15 +55,20 @@ class SchedulingLoop:
         took = 0.0
         while True:
             await wait_until(self._clock, self._woken, deadline)
-            await self._clock.sleep(max(self._debounce, min(_SHARE * took, _LONGEST_GATHERING)))
+            await self._clock.sleep(max(self._gathering(), min(_SHARE * took, _LONGEST_GATHERING)))
             self._woken.clear()
             began = self._clock.now()
+            self._latest.append(began)
             deadline = self._cycle(began)
             took = max(0.0, self._clock.now() - began)
             self.cycles += 1
             if not self._woken.is_set():
                 self._idle.set()
             await asyncio.sleep(0)
+
+    def _gathering(self) -> float:
+        few = len(self._latest) < _FEW or self._clock.now() - self._latest[0] > _OF_LATE
+        return self._debounce * _MOMENT if few else self._debounce
 
     @property
     def idle(self) -> bool:

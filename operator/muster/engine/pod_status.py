@@ -18,6 +18,7 @@ from muster.engine.pod_specs import verdict_shown
 from muster.engine.settling import LONGEST_SETTLING, SETTLING
 from muster.engine.times import rfc3339
 from muster.engine.write_queue import WriteQueue
+from muster.kube.background_turns import BackgroundTurns
 from muster.kube.client import ApiClient, PatchKind
 from muster.kube.errors import Conflict, NotFound
 from muster.kube.informer import Informer
@@ -35,12 +36,15 @@ _GATED_MESSAGE: Final = "Scheduling is blocked due to non-empty scheduling gates
 class PodConditionWriter:
     """Keeps condition PodScheduled and nominated node of waiting pods as the scheduler decided last."""
 
-    def __init__(self, client: ApiClient, pods: Informer[Pod], clock: Clock) -> None:
+    def __init__(
+        self, client: ApiClient, pods: Informer[Pod], clock: Clock, turns: BackgroundTurns | None = None
+    ) -> None:
         self._client = client
         self._pods = pods
         self._clock = clock
         self._wanted: dict[str, tuple[str, PodVerdict]] = {}
-        self.queue = WriteQueue(self._write, clock, name="pod condition")
+        give_way = (turns or BackgroundTurns()).turn
+        self.queue = WriteQueue(self._write, clock, name="pod condition", give_way=give_way)
 
     def update(self, verdicts: Mapping[str, PodVerdict]) -> None:
         """Have these written, by the pod's `namespace/name`."""

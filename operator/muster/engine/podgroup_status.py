@@ -1,10 +1,10 @@
 """Writes what the scheduler says about gangs to their PodGroups, and why one waits as an event once per change.
 
 What is decided is written once it has stood for a moment, so that a gang on its way from its first pod to its place
-costs one write and no word of a wait that was none, and a busy cluster no write for each gang and cycle. What somebody
-waits for is written at once: the nodes held for companions, without which nothing is bound, and the admission of a gang
-whose pods others may make only then. So is what a restart could not find out: that a gang is broken, and which minimum
-it has met where that is not the one it asks for now.
+costs one write and no word of a wait that was none, and a busy cluster no write for each gang and cycle; and it gives
+way to bindings that are under way. What somebody waits for is written at once: the nodes held for companions, without
+which nothing is bound, and the admission of a gang whose pods others may make only then. So is what a restart could not
+find out: that a gang is broken, and which minimum it has met where that is not the one it asks for now.
 
 Where the annotations of others leave no room for ours the status says what it can, and an event what is missing.
 
@@ -35,6 +35,7 @@ from muster.engine.references import reference
 from muster.engine.refreshing import Refreshing
 from muster.engine.settling import LONGEST_SETTLING, SETTLING
 from muster.engine.write_queue import WriteQueue
+from muster.kube.background_turns import BackgroundTurns
 from muster.kube.client import ApiClient
 from muster.kube.errors import Conflict
 from muster.kube.events import EventRecorder, EventType
@@ -53,7 +54,12 @@ class PodGroupWriter:
     """Keeps the status of PodGroups, their reason and their companions' nodes as the scheduler decided last."""
 
     def __init__(
-        self, client: ApiClient, pod_groups: Informer[PodGroup], recorder: EventRecorder, clock: Clock
+        self,
+        client: ApiClient,
+        pod_groups: Informer[PodGroup],
+        recorder: EventRecorder,
+        clock: Clock,
+        turns: BackgroundTurns | None = None,
     ) -> None:
         self._client = client
         self._pod_groups = pod_groups
@@ -61,7 +67,8 @@ class PodGroupWriter:
         self._clock = clock
         self._wanted: dict[str, tuple[str, PodGroupStatus]] = {}
         self._refreshing = Refreshing()
-        self.queue = WriteQueue(self._write, clock, name="PodGroup status")
+        give_way = (turns or BackgroundTurns()).turn
+        self.queue = WriteQueue(self._write, clock, name="PodGroup status", give_way=give_way)
 
     def update(self, statuses: Mapping[str, PodGroupStatus]) -> None:
         """Have these written, by `namespace/name`. They are about the PodGroups that the informer shows now."""

@@ -15,6 +15,7 @@ from muster.engine.amounts import TranslationError, amounts, quantities, resourc
 from muster.engine.clock import Clock
 from muster.engine.times import rfc3339
 from muster.engine.write_queue import WriteQueue
+from muster.kube.background_turns import BackgroundTurns
 from muster.kube.client import ApiClient
 from muster.kube.errors import Conflict
 from muster.kube.informer import Informer
@@ -33,12 +34,15 @@ GATHERING: Final = 1.0
 class QueueWriter:
     """Keeps the accounts in the Queues' status as the scheduler keeps them."""
 
-    def __init__(self, client: ApiClient, queues: Informer[Queue], clock: Clock) -> None:
+    def __init__(
+        self, client: ApiClient, queues: Informer[Queue], clock: Clock, turns: BackgroundTurns | None = None
+    ) -> None:
         self._client = client
         self._queues = queues
         self._clock = clock
         self._wanted: dict[str, QueueStatus] = {}
-        self.queue = WriteQueue(self._write, clock, name="Queue status", concurrency=4)
+        give_way = (turns or BackgroundTurns()).turn
+        self.queue = WriteQueue(self._write, clock, name="Queue status", concurrency=4, give_way=give_way)
 
     def update(self, statuses: Mapping[str, QueueStatus]) -> None:
         """Have these written, by the queue's name."""

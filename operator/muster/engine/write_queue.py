@@ -5,6 +5,9 @@ changes to one object only the newest state is written. A write that fails is tr
 succeeds, its object is gone, or the server calls it invalid; the writer reads the object's latest state each time. A
 writer that raises what nobody foresaw is logged and tried again too: one object must not stop the others.
 
+What is put later is nothing that anybody waits for: when it is due it gives way to what is urgent, wherever that is
+written, and only a few such keys are written at a time.
+
 Who waits for a write (`settled`) does not wait as long: it may be refused for ever.
 """
 
@@ -24,6 +27,8 @@ logger = logging.getLogger(__name__)
 
 PATIENCE: Final = 5
 """How many writes may fail before whoever waits for one is told so."""
+_PATIENT: Final = 4
+"""How many keys that were put later are written at a time."""
 
 
 @dataclass(slots=True)
@@ -36,16 +41,21 @@ class _Wait:
 
 @dataclass(slots=True)
 class _Timer:
-    """A key that is put at `due`, a time on the clock that later news may move."""
+    """A key that is due at `due`, a time on the clock that later news may move; then its task ends."""
 
     due: float
     task: asyncio.Task[None]
 
 
+async def _at_once() -> None:
+    """Gives way to nothing."""
+
+
 class WriteQueue:
     """Runs `write(key)` for every key put, `concurrency` keys at a time.
 
-    `write` compares and writes what is needed now; it may raise ApiError.
+    `write` compares and writes what is needed now; it may raise ApiError. `give_way` returns when a key that was put
+    later may be written.
     """
 
     def __init__(
@@ -56,13 +66,16 @@ class WriteQueue:
         name: str,
         concurrency: int = 10,
         backoff: Backoff | None = None,
+        give_way: Callable[[], Awaitable[None]] = _at_once,
     ) -> None:
         self._write = write
         self._clock = clock
         self._name = name
         self._concurrency = concurrency
         self._backoff = backoff or Backoff(first=0.1, limit=30.0)
+        self._give_way = give_way
         self._ready: asyncio.Queue[str] = asyncio.Queue()
+        self._due: asyncio.Queue[str] = asyncio.Queue()
         self._waiting: set[str] = set()
         self._active: set[str] = set()
         self._failures: dict[str, int] = {}
@@ -82,9 +95,10 @@ class WriteQueue:
             self._ready.put_nowait(key)
 
     def put_later(self, key: str, seconds: float, *, at_most: float | None = None) -> None:
-        """Have `key` written after `seconds`, together with what changes until then, or with the next `put`.
+        """Have `key` due after `seconds`, together with what changes until then, or written with the next `put`.
 
-        With `at_most` it is written once nothing has been put later for `seconds`, but not later than that (seconds).
+        With `at_most` it is due once nothing has been put later for `seconds`, but not later than that (seconds). It is
+        written when nothing urgent has to be.
         """
         if key in self._waiting:
             return
@@ -96,17 +110,16 @@ class WriteQueue:
             timer.task.cancel()
         self._open.add(key)
         longest = seconds if at_most is None else at_most
-        task = asyncio.get_running_loop().create_task(self._put_when_due(key, longest))
+        task = asyncio.get_running_loop().create_task(self._tell_when_due(key, longest))
         self._later[key] = _Timer(due, task)
 
-    async def _put_when_due(self, key: str, longest: float) -> None:
-        """Put the key when its time has come, after `longest` seconds at the latest, wherever the clock is set to."""
+    async def _tell_when_due(self, key: str, longest: float) -> None:
+        """Wait until its time has come, for `longest` seconds at the most, wherever the clock is set to."""
         slept = 0.0
         while (rest := min(self._later[key].due - self._clock.now(), longest - slept)) > 0:
             await self._clock.sleep(rest)
             slept += rest
-        del self._later[key]
-        self.put(key)
+        self._due.put_nowait(key)
 
     async def settled(self, key: str) -> bool:
         """Return true once nothing is left to write for `key`: written, or needless.
@@ -139,6 +152,8 @@ class WriteQueue:
             async with asyncio.TaskGroup() as group:
                 for _ in range(self._concurrency):
                     group.create_task(self._work(group))
+                for _ in range(min(_PATIENT, self._concurrency)):
+                    group.create_task(self._work_patiently(group))
         finally:
             for timer in self._later.values():
                 timer.task.cancel()
@@ -147,12 +162,28 @@ class WriteQueue:
         while True:
             key = await self._ready.get()
             self._waiting.discard(key)
-            self._active.add(key)
-            pause = await self._attempt(key)
-            if pause is None:
-                self._release(key)
+            await self._take(key, group)
+
+    async def _work_patiently(self, group: asyncio.TaskGroup) -> None:
+        while True:
+            key = await self._due.get()
+            await self._give_way()
+            timer = self._later.get(key)
+            if timer is None or not timer.task.done():
+                continue  # put, and perhaps put later once more, meanwhile
+            del self._later[key]
+            if key in self._active:
+                self._waiting.add(key)
             else:
-                group.create_task(self._retry(key, pause))
+                await self._take(key, group)
+
+    async def _take(self, key: str, group: asyncio.TaskGroup) -> None:
+        self._active.add(key)
+        pause = await self._attempt(key)
+        if pause is None:
+            self._release(key)
+        else:
+            group.create_task(self._retry(key, pause))
 
     async def _attempt(self, key: str) -> float | None:
         """Write once; return the pause before the next try, or None when there is none."""

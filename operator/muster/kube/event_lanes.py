@@ -14,7 +14,8 @@ from typing import Final
 
 from muster.kube.news import News
 
-_MOST: Final = 1000
+_MOST: Final = 5000
+"""Some megabytes: a storm of bindings may hold up the events of a few thousand gangs."""
 
 Lane = tuple[str, str, str]
 Size = tuple[int, bool]

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from muster.kube.background_turns import BackgroundTurns
 from muster.kube.client import ApiClient
 from muster.kube.errors import (
     AlreadyExists,
@@ -46,7 +47,8 @@ _LONGEST_PAUSE: Final = 10.0
 class EventRecorder:
     """Posts Events of events.k8s.io/v1 in the name of `component`.
 
-    `clock` gives the wall-clock time, `sleep` and `suffix` (the random end of a name) are injected too.
+    `clock` gives the wall-clock time, `sleep` and `suffix` (the random end of a name) are injected too. `turns` tells
+    when an event may be sent.
     """
 
     def __init__(
@@ -58,6 +60,7 @@ class EventRecorder:
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         sleep: Sleep = asyncio.sleep,
         suffix: Callable[[], str] = lambda: f"{random.getrandbits(32):08x}",
+        turns: BackgroundTurns | None = None,
     ) -> None:
         self._client = client
         self._component = component
@@ -65,6 +68,7 @@ class EventRecorder:
         self._clock = clock
         self._sleep = sleep
         self._suffix = suffix
+        self._turns = turns or BackgroundTurns()
         self._queue = EventLanes()
         self._memory = EventMemory(clock)
         self._under_way = 0
@@ -117,6 +121,7 @@ class EventRecorder:
             settled = False
             self._under_way += 1
             try:
+                await self._turns.turn()
                 settled = await self._post(news, at)
             finally:
                 self._under_way -= 1
