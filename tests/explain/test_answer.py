@@ -125,6 +125,24 @@ def test_what_would_help_a_ray_job_is_said_of_its_workers(ask: Any) -> None:
     assert suggestion["change"]["minTaskMember"] == {"headgroup": 1, "small": 4}
 
 
+def test_what_would_fit_the_queue_is_said_of_the_workers_too(ask: Any) -> None:
+    workers = [member(f"w-{number}", "small", 1) for number in range(8)]
+    roles = {"headgroup": 1, "small": 8}
+    group = pod_group("ray-job-pg", 9, queue="q", phase="Pending", minTaskMember=roles, minResources={"cpu": "8500m"})
+    other = pod_group("other", 1, queue="q", minResources={"cpu": "4"})
+    small = [queue("q", capability={"cpu": "6500m"}), queue("default", capability={"cpu": "100m"})]
+    objects = [node("n1", cpu=16), ray("RayJob", "job"), *small, other, group, member("h", "headgroup", "500m")]
+    answer = ask("rayjob/job", *objects, *workers)
+    reason = answer["reason"]
+    assert reason["suggestion"]["text"] == (
+        "with 2 workers of group small instead of 8 it would be placed now; "
+        "with 6 workers of group small its queue could hold it once others give back what they hold"
+    )
+    assert reason["suggestion"]["change"]["workers"] == {"small": 2}
+    assert reason["suggestion"]["atMost"]["workers"] == {"small": 6}
+    assert "of which others hold cpu 4 (the most PodGroup default/other)" in as_text(answer)
+
+
 @pytest.mark.parametrize(
     ("head", "worker", "who"),
     [

@@ -15,10 +15,10 @@ from muster.quantities import units
 from muster.scheduler.constraints import PodConstraints, SelectorTerm
 from muster.scheduler.inquiry import Inquiry
 from muster.scheduler.outcome import Outcome
-from muster.scheduler.reasons import Advice, Code, Holder, Reason
+from muster.scheduler.reasons import Advice, Code, Holder, Reason, describe
 from muster.scheduler.resources import Resources
 from muster.scheduler.selectors import Operator, Requirement
-from muster.scheduler.specs import Phase, PriorityClassSpec
+from muster.scheduler.specs import Phase, PodGroupSpec, PriorityClassSpec
 from muster.scheduler.suggestion import Trials, suggest
 from muster.testing import Cluster, configuration, gang, node, nodes, pod, pod_group, pods, queue, resources
 from muster.testing_company import constraints, far, zone_nodes
@@ -101,6 +101,87 @@ def test_the_holders_of_quota_are_the_queues_own() -> None:
     reason = ask(cluster, "a")
     assert reason.code is Code.QUEUE_QUOTA
     assert reason.holders == (Holder("default/mine", "q", 3000, reclaimable=False),)
+
+
+def test_what_is_promised_to_others_counts_where_a_gang_asks_to_be_admitted() -> None:
+    cluster = Cluster.of(nodes("n", 1, cpu=8), queue("q", capability=resources(4)))
+    cluster.add(promised("mine", 3), pod_group("a", 1, queue="q", min_resources=resources(2)))
+    cluster.add(pod("a", "a", cpu=2))
+    cluster.cycle()
+    reason = ask(cluster, "a")
+    assert reason.code is Code.QUEUE_QUOTA
+    assert reason.holders == (Holder("default/mine", "q", 3000, held=True),)
+
+
+def too_large(*others: Any, nodes_of: float = 32) -> Cluster:
+    """A head of half a CPU and eight workers of one, in a queue of 6.5 CPU and beside these."""
+    cluster = Cluster.of(nodes("n", 1, cpu=nodes_of), queue("q", capability=resources(6.5)), configuration=SHARED)
+    cluster.add(queue("default", capability=resources(0.1)), *others)
+    cluster.settle(cluster.cycle())
+    cluster.add(pod_group("a", 9, queue="q", roles={"head": 1, "worker": 8}, min_resources=resources(8.5)))
+    cluster.add(pod("a-head", "a", cpu=0.5, role="head"), pods("a", 8, cpu=1, role="worker"))
+    cluster.cycle()
+    return cluster
+
+
+SHARED = configuration("enqueue, allocate", ["priority", "gang"], ["predicates", "proportion", "nodeorder"])
+
+
+def promised(name: str, cpu: float, namespace: str = "default") -> PodGroupSpec:
+    """A gang that has been admitted to the queue and has no pods yet."""
+    group = pod_group(name, 1, queue="q", phase=Phase.INQUEUE, min_resources=resources(cpu))
+    return replace(group, namespace=namespace)
+
+
+def test_who_is_larger_than_the_queue_is_told_how_much_of_it_it_could_have() -> None:
+    reason = ask(too_large(), "a")
+    assert (reason.code, reason.used, reason.free) == (Code.LARGER_THAN_QUEUE, 0, 6500)
+    assert describe(reason) == "queue q can never hold it: asks for cpu 8500m, the queue may use at most cpu 6500m"
+    suggestion = reason.suggestion
+    assert suggestion is not None
+    assert suggestion.words == "with 7 members instead of 9 it would be placed now; more its queue can never hold"
+
+
+def test_and_what_others_hold_of_it_now() -> None:
+    reason = ask(too_large(promised("other", 4), gang("small", 1, cpu=0.5, queue="q")), "a")
+    assert (reason.used, reason.free) == (4500, 2000)
+    assert describe(reason).endswith(
+        "the queue may use at most cpu 6500m, of which others hold cpu 4500m (the most PodGroup default/other)"
+    )
+    suggestion = reason.suggestion
+    assert suggestion is not None
+    assert suggestion.change["minTaskMember"] == {"head": 1, "worker": 1}
+    assert suggestion.words == (
+        "with 2 members instead of 9 it would be placed now; "
+        "with 7 members its queue could hold it once others give back what they hold"
+    )
+    assert suggestion.at_most is not None
+    assert suggestion.at_most.change["minTaskMember"] == {"head": 1, "worker": 6}
+
+
+def test_what_is_promised_to_others_is_not_in_the_way_of_who_need_not_be_admitted() -> None:
+    cluster = too_large(promised("other", 4))
+    cluster.add(pod_group("a", 9, queue="q", roles={"head": 1, "worker": 8}))
+    cluster.cycle()
+    reason = ask(cluster, "a")
+    assert reason.used == 0
+    assert reason.suggestion is not None
+    assert reason.suggestion.change["minMember"] == 7
+
+
+def test_gangs_of_other_namespaces_are_not_named() -> None:
+    reason = ask(too_large(promised("secret", 4, "elsewhere"), promised("other", 1)), "a")
+    assert describe(reason).endswith("of which others hold cpu 5 (the most gangs of other namespaces)")
+    assert "secret" not in repr(reason)
+
+
+def test_where_no_form_of_it_fits_now_it_is_told_what_would_fit_at_all() -> None:
+    suggestion = ask(too_large(promised("other", 6.5)), "a").suggestion
+    assert suggestion is not None
+    assert (suggestion.words, suggestion.change) == (
+        "with 7 members instead of 9 its queue could hold it once others give back what they hold",
+        {},
+    )
 
 
 FAIR = ["priority", "gang", "conformance"], ["predicates", "proportion", "nodeorder"]
@@ -339,9 +420,16 @@ def test_who_does_what_is_suggested_is_placed_at_once(world: World, steps: list[
     for key, reason in [(job.key, inquiry.full_reason(job)) for job in asked.cache.jobs.values()]:
         if reason is None or reason.suggestion is None:
             continue
-        obedient = after()
-        change(obedient, key, reason.suggestion.change)
-        assert key in {each.job for each in obedient.cycle().bindings}, reason.suggestion.text
+        if reason.suggestion.change:
+            obedient = after()
+            change(obedient, key, reason.suggestion.change)
+            assert key in {each.job for each in obedient.cycle().bindings}, reason.suggestion.text
+        if reason.suggestion.at_most is not None:
+            smaller = after()
+            change(smaller, key, reason.suggestion.at_most.change)
+            smaller.cycle()
+            still = smaller.cache.jobs[key].reason
+            assert still is None or still.code is not Code.LARGER_THAN_QUEUE, reason.suggestion.words
 
 
 def daemon(place: str, cpu: float) -> Any:

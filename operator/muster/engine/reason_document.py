@@ -51,7 +51,13 @@ def _holder(reason: Reason, holder: Holder) -> dict[str, Any]:
 
 
 def _suggestion(suggestion: Suggestion) -> dict[str, Any]:
-    return {"text": suggestion.text, "change": dict(suggestion.change)}
+    most = suggestion.at_most
+    document = {
+        "text": suggestion.words,
+        "change": dict(suggestion.change),
+        "atMost": dict(most.change) if most else None,
+    }
+    return {name: value for name, value in document.items() if value}
 
 
 def _quantity(reason: Reason, amount: int | None) -> str | None:

@@ -113,8 +113,7 @@ def _details(reason: Mapping[str, Any] | None, answer: Mapping[str, Any]) -> Ite
     if "nearMiss" in reason:
         yield f"closest: {reason['nearMiss']['node']} lacks {reason['nearMiss']['lacks']}"
     if "holders" in reason:
-        who = "held for" if any(each.get("held") for each in reason["holders"]) else "in use by"
-        yield f"{who}: " + "; ".join(_holder(each, reason.get("resource", "")) for each in reason["holders"])
+        yield from _holders(reason["holders"], reason.get("resource", ""))
     yield from _time(reason)
     if "wakes" in reason:
         yield "looked at again when " + ", or when ".join(reason["wakes"])
@@ -136,6 +135,13 @@ def _members(members: Mapping[str, Any] | None) -> Iterator[str]:
         return
     yield f"members: {members['fitting']} of {members['needed']} find a node"
     yield from (f"  {name}: {why}" for name, why in members["failing"].items())
+
+
+def _holders(holders: Iterable[Mapping[str, Any]], resource: str) -> Iterator[str]:
+    for who, held in (("in use by", False), ("held for", True)):
+        some = [_holder(each, resource) for each in holders if each.get("held", False) is held]
+        if some:
+            yield f"{who}: " + "; ".join(some)
 
 
 def _holder(holder: Mapping[str, Any], resource: str) -> str:

@@ -6,6 +6,7 @@ Each function gives the first obstacle in the order of reason classes, or None.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import replace
 from heapq import nsmallest
 from typing import TYPE_CHECKING
@@ -100,7 +101,7 @@ def impossible(session: Session, job: JobInfo) -> Reason | None:
     need = None if job.is_ready() else least_need(job)
     if need is not None:
         devices = _least_devices(session, job)
-        reason = _larger_than_queue(session, job, need.plus(devices)) or _larger_than_cluster(session, job, need)
+        reason = larger_than_queue(session, job, need.plus(devices)) or _larger_than_cluster(session, job, need)
         if reason is not None:
             return replace(reason, with_companions=bool(job.companions_pending()))
     return _larger_than_every_node(session, job)
@@ -136,12 +137,25 @@ def _least_devices(session: Session, job: JobInfo) -> Resources:
     devices = session.cache.devices
     if not devices.counted or job.valid != job.min_member:
         return Resources()
-    members = (task for task in job.tasks.values() if task.status.charged or task.status is TaskStatus.PENDING)
-    claims = {key for task in members if task.shape.devices is not None for key in task.shape.devices.claims}
-    return total(devices.weigh(key) for key in claims)
+    return _devices_of(
+        session, (task for task in job.tasks.values() if task.status.charged or task.status is TaskStatus.PENDING)
+    )
 
 
-def _larger_than_queue(session: Session, job: JobInfo, need: Resources) -> Reason | None:
+def _devices_of(session: Session, tasks: Iterable[TaskInfo]) -> Resources:
+    claims = {key for task in tasks if task.shape.devices is not None for key in task.shape.devices.claims}
+    return total(session.cache.devices.weigh(key) for key in claims)
+
+
+def need_with(session: Session, job: JobInfo, waiting: Iterable[TaskInfo]) -> Resources:
+    """What the gang needs of its queue with these of its members that wait, its companions and its minResources."""
+    members = [*(task for task in job.tasks.values() if task.status.charged), *waiting]
+    pods = total(task.request for task in [*members, *job.companions_pending()])
+    need = pods if job.min_resources is None else pods.maximum(job.min_resources)
+    return need.plus(_devices_of(session, members)) if session.cache.devices.counted else need
+
+
+def larger_than_queue(session: Session, job: JobInfo, need: Resources) -> Reason | None:
     """The first cap, from the queue upwards, that is smaller than the need."""
     too_small = [
         (dimension, limit, queue.name)

@@ -23,6 +23,7 @@ from muster.scheduler.placing import find_places, gang_key
 from muster.scheduler.reasons import Code, Holder, Reason, ReasonClass, describe, describe_nodes
 from muster.scheduler.resources import CPU, share
 from muster.scheduler.session import Session
+from muster.scheduler.specs import Phase
 from muster.scheduler.suggestion import Trials, suggest
 from muster.scheduler.takeable import can_be_taken, takes_anything
 
@@ -61,6 +62,11 @@ def _about_nodes(reason: Reason | None) -> bool:
     return reason is not None and reason.code is Code.NOT_ENOUGH_NODES
 
 
+def _asks_to_be_admitted(job: JobInfo) -> bool:
+    """Whether what admitted gangs were promised and do not use yet is in its way."""
+    return job.phase is Phase.PENDING and job.min_resources is not None
+
+
 class Inquiry:
     """Questions about one model, as it is after a cycle. `work` bounds what is spent on suggestions."""
 
@@ -83,7 +89,7 @@ class Inquiry:
         reason = job.reason
         if reason is None:
             return None
-        reason = self._if_empty(job, self._with_amounts(job, reason))
+        reason = self._beside_others(job, self._if_empty(job, self._with_amounts(job, reason)))
         position = self.position(job)
         return replace(
             reason,
@@ -158,6 +164,24 @@ class Inquiry:
         asked = sum(task.request.get(resource) for task in job.pending.values() if task.schedulable)
         return replace(reason, resource=resource, requested=asked)
 
+    def _beside_others(self, job: JobInfo, reason: Reason) -> Reason:
+        """Where it is larger than a queue's capability: what others hold of that, used or promised, and who holds most.
+
+        A queue may serve many tenants: of other namespaces no gang is named.
+        """
+        if reason.code is not Code.LARGER_THAN_QUEUE or reason.resource is None or reason.limit is None:
+            return reason
+        asks, held = _asks_to_be_admitted(job), Counter[str]()
+        for other in self._cache.jobs.values():
+            if other is not job and reason.queue in other.queue.lineage:
+                promised = other.contribution.inqueue.get(reason.resource) if asks else 0
+                held[other.key] = other.allocated.get(reason.resource) + promised
+        used = held.total()
+        most = min(held, key=lambda key: (-held[key], key), default="")
+        same = most.partition("/")[0] == job.key.partition("/")[0]
+        who = f"PodGroup {most}" if same else "gangs of other namespaces"
+        return replace(reason, used=used, free=max(0, reason.limit - used), detail=who if used else "")
+
     def _hold_in_the_way(self, job: JobInfo) -> Hold | None:
         return next((hold for hold in self._cache.holds if hold.job is not job), None)
 
@@ -168,7 +192,9 @@ class Inquiry:
         if resource is None:
             return ()
         if reason.reason_class is ReasonClass.QUOTA and reason.queue is not None:
-            return self._remembered((reason.queue, resource), lambda: self._in_queue(reason.queue or "", resource))
+            asks = _asks_to_be_admitted(job)
+            key = (reason.queue, resource, asks)
+            return self._remembered(key, lambda: self._in_queue(reason.queue or "", resource, promised=asks))
         if reason.code is Code.CLUSTER_OVERCOMMIT:
             return self._remembered(resource, lambda: self._on_nodes(None, resource))
         if reason.reason_class is ReasonClass.ROOM:
@@ -203,12 +229,14 @@ class Inquiry:
         view = self._cache.index.view(shape)
         return frozenset(make.id for make in self._cache.index.makes.values() if view.refusal(make) is not None)
 
-    def _in_queue(self, name: str, resource: str) -> tuple[Holder, ...]:
-        amounts: Counter[str] = Counter()
-        for job in self._cache.jobs.values():
-            if name in job.queue.lineage:
-                amounts[job.key] += job.allocated.get(resource)
-        return self._largest(amounts, elsewhere=0)
+    def _in_queue(self, name: str, resource: str, *, promised: bool) -> tuple[Holder, ...]:
+        """`promised`: what admitted gangs do not use yet counts too, as it does when one asks to be admitted."""
+        jobs = [job for job in self._cache.jobs.values() if name in job.queue.lineage]
+        used = [Holder(job.key, job.queue.name, job.allocated.get(resource)) for job in jobs]
+        if promised:
+            used += [Holder(job.key, job.queue.name, job.contribution.inqueue.get(resource), held=True) for job in jobs]
+        found = sorted((each for each in used if each.amount > 0), key=lambda each: (-each.amount, each.pod_group))
+        return tuple(found[:MOST_HOLDERS])
 
     def _on_nodes(self, refused: frozenset[int] | None, resource: str) -> tuple[Holder, ...]:
         amounts: Counter[str] = Counter()

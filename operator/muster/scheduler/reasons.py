@@ -150,11 +150,38 @@ class Holder:
 
 
 @dataclass(frozen=True, slots=True)
+class AtMost:
+    """With how many members, in words and as fields, the gang's queue could hold it at all.
+
+    `fewer` says besides how many it has. `others` hold some of that now.
+    """
+
+    members: str
+    fewer: str
+    change: Mapping[str, Any]
+    others: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Suggestion:
-    """What the gang could ask for to be placed now: in words, and as the fields that would change."""
+    """What the gang could ask for to be placed now: in words, and as the fields that would change. Empty: nothing."""
 
     text: str
     change: Mapping[str, Any]
+    at_most: AtMost | None = None
+
+    @property
+    def words(self) -> str:
+        """All of it in one sentence."""
+        most = self.at_most
+        if most is None:
+            return self.text
+        once = " once others give back what they hold" if most.others else ""
+        if not self.text:
+            return f"with {most.fewer} its queue could hold it{once}"
+        if self.change.get("minMember") == most.change["minMember"]:
+            return f"{self.text}; more its queue can never hold"
+        return f"{self.text}; with {most.members} its queue could hold it{once}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +197,8 @@ class Reason:
 
     The rest does not make two reasons differ. `since` is when the gang began to wait. What changes with every pod that
     starts or ends anywhere is worked out only for who asks (`inquiry.py`): `position` among the waiting gangs of its
-    queue (from 1), `ahead` how many go before it, `waited` seconds, `holders` the largest first, `suggestion`.
+    queue (from 1), `ahead` how many go before it, `waited` seconds, `holders` the largest first, `suggestion`; of a
+    gang that is larger than its queue also `used` and `free`, by and beside other gangs, and in `detail` by whom most.
     """
 
     code: Code
@@ -328,9 +356,10 @@ def _cluster_overcommit(reason: Reason) -> str:
 
 
 def _larger_than_queue(reason: Reason) -> str:
+    others = f", of which others hold {amount(reason, reason.used)} (the most {reason.detail})" if reason.used else ""
     return (
         f"queue {reason.queue} can never hold it: {_asks_for(reason)}, "
-        f"the queue may use at most {amount(reason, reason.limit)}"
+        f"the queue may use at most {amount(reason, reason.limit)}{others}"
     )
 
 

@@ -7,16 +7,16 @@ a cycle, and takes everything back.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from muster.scheduler.eligibility import obstacle_to_placement
+from muster.scheduler.eligibility import larger_than_queue, need_with, obstacle_to_placement
 from muster.scheduler.parking import Relief
 from muster.scheduler.placing import find_places, gang_key
-from muster.scheduler.reasons import Code, Reason, ReasonClass, Suggestion
+from muster.scheduler.reasons import AtMost, Code, Reason, ReasonClass, Suggestion
 from muster.scheduler.resources import CPU, MEMORY, PODS, Resources, format_amount, total
 from muster.scheduler.specs import Phase, PodGroupSpec
 from muster.scheduler.task import TaskInfo
@@ -39,6 +39,7 @@ class Trials:
         self.session = session
         self.left = left
         self.known: dict[object, Change | None] = {}
+        self.at_most: dict[object, Mapping[str, Any] | None] = {}
 
     def fits(self, job: JobInfo) -> bool:
         """Whether the gang, in the form that it has now, would be admitted and placed."""
@@ -107,7 +108,21 @@ def suggest(trials: Trials, job: JobInfo, reason: Reason) -> Suggestion | None:
         with trials.undone():
             trials.known[key] = _smallest_change(trials, job, reason)
     found = trials.known[key]
-    return found(job) if found is not None else None
+    now = found(job) if found is not None else None
+    return _with_most(trials, job, reason, now, key) if reason.code is Code.LARGER_THAN_QUEUE else now
+
+
+def _with_most(trials: Trials, job: JobInfo, reason: Reason, now: Suggestion | None, key: object) -> Suggestion | None:
+    """The suggestion with the word of how many members the queue could hold at all."""
+    if key not in trials.at_most:
+        with trials.undone():
+            trials.at_most[key] = _within_capability(trials, job)
+    change = trials.at_most[key]
+    if change is None:
+        return now
+    members = _members(change["minMember"])
+    most = AtMost(members, f"{members} instead of {job.min_member}", change, others=bool(reason.used))
+    return replace(now, at_most=most) if now is not None else Suggestion("", {}, most)
 
 
 def _smallest_change(trials: Trials, job: JobInfo, reason: Reason) -> Change | None:
@@ -158,26 +173,45 @@ def _share_out(session: Session) -> None:
 
 
 def _fewer_members(trials: Trials, job: JobInfo) -> tuple[float, Change] | None:
-    """The largest minimum with which it fits: what part of the gang that is, and in words.
+    """The largest minimum with which it fits: what part of the gang that is, and in words."""
+    members = _members_to_keep(trials, job)[0]
+    found = _fewest_less(trials, job, lambda _count: trials.fits(job))
+    if found is None:
+        return None
+    count, change = found
+    text = f"with {_members(change['minMember'])} instead of {job.min_member} it would be placed now"
+    said = Suggestion(text, change)
+    return count / len(members), lambda _job: said
 
-    Of each role that has a minimum one member stays: without its head a cluster is none.
+
+def _within_capability(trials: Trials, job: JobInfo) -> Mapping[str, Any] | None:
+    """The largest minimum that its queue, and those above it, could hold if nobody else used them."""
+    session, members = trials.session, _members_to_keep(trials, job)[0]
+
+    def fits(count: int) -> bool:
+        return larger_than_queue(session, job, need_with(session, job, members[:count])) is None
+
+    found = _fewest_less(trials, job, fits)
+    return found[1] if found is not None else None
+
+
+def _fewest_less(trials: Trials, job: JobInfo, fits: Callable[[int], bool]) -> tuple[int, dict[str, Any]] | None:
+    """How many members more than those that are placed the largest minimum has that fits, and the change to it.
+
+    `fits` is asked while the gang has that form. Of each role that has a minimum one member stays: without its head a
+    cluster is none.
     """
-    members, least_of_all = _one_of_each_role_first(
-        job,
-        trials.session.sort_tasks(
-            task for task in job.pending.values() if task.schedulable and not job.is_companion(task)
-        ),
-    )
+    members, least_of_all = _members_to_keep(trials, job)
     placed = job.ready
     before = job.spec
     if before is None or len(members) < 2 or job.min_member - placed < 2:
         return None
 
-    def fits(count: int, *, promised: bool = False) -> bool:
+    def tried(count: int, *, promised: bool = False) -> bool:
         with _as_if_smaller(job, placed + count, members[count:], promised=promised):
-            return trials.fits(job)
+            return fits(count)
 
-    count = _largest(trials, min(len(members), job.min_member - placed) - 1, fits, max(1, least_of_all))
+    count = _largest(trials, min(len(members), job.min_member - placed) - 1, tried, max(1, least_of_all))
     if count is None:
         return None
     least = placed + count
@@ -185,11 +219,19 @@ def _fewer_members(trials: Trials, job: JobInfo) -> tuple[float, Change] | None:
     with _as_if_smaller(job, least, members[count:]) as smaller:
         if smaller.min_task_member != before.min_task_member:
             change["minTaskMember"] = dict(smaller.min_task_member)
-    if not fits(count, promised=True):
+    if not tried(count, promised=True):
         change |= _min_resources(smaller)
-    text = f"with {least} member{'' if least == 1 else 's'} instead of {job.min_member} it would be placed now"
-    found = Suggestion(text, change)
-    return count / len(members), lambda _job: found
+    return count, change
+
+
+def _members(count: int) -> str:
+    return f"{count} member{'' if count == 1 else 's'}"
+
+
+def _members_to_keep(trials: Trials, job: JobInfo) -> tuple[list[TaskInfo], int]:
+    """The members that wait, in the order in which to keep them; and how many of them have to stay."""
+    waiting = (task for task in job.pending.values() if task.schedulable and not job.is_companion(task))
+    return _one_of_each_role_first(job, trials.session.sort_tasks(waiting))
 
 
 def _one_of_each_role_first(job: JobInfo, tasks: list[TaskInfo]) -> tuple[list[TaskInfo], int]:
