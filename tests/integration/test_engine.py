@@ -375,6 +375,30 @@ async def test_what_a_queue_uses_is_never_said_wrong_while_a_new_engine_begins(
     assert said == ["2"], "one write, and the right one"
 
 
+async def test_what_somebody_else_says_of_a_queue_is_put_right_by_one_write_and_no_cycle(
+    engine: RunningEngine, gangs: Gangs, proxy: FaultProxy
+) -> None:
+    await gangs.node("n1", cpu="4")
+    await engine.start()
+    await gangs.gang("a", 2)
+    await gangs.wait_bound(["a-0", "a-1"])
+    await gangs.play("a-0", "a-1")
+    await gangs.wait_phase("a", "Running")
+    await engine.idle()
+    cycles, writes = engine.cycles, proxy.writes
+    for number in range(10):
+        wrong = {"status": {"allocated": {"cpu": str(700 + number), "nvidia.com/gpu": "1"}}}
+        await gangs.api.patch(QUEUES, None, gangs.queue_name, wrong, subresource="status")
+
+    async def right() -> bool:
+        allocated = (await gangs.read_queue()).status.allocated or {}
+        return allocated.get("cpu") == "2" and "nvidia.com/gpu" not in allocated
+
+    await eventually(right, "the account is put right")
+    await engine.idle()
+    assert (proxy.writes, engine.cycles) == (writes + 1, cycles)
+
+
 async def used_cpu(gangs: Gangs) -> object:
     """What the queue's status says of cpu."""
     return ((await gangs.read_queue()).status.allocated or {}).get("cpu")

@@ -163,6 +163,17 @@ def test_a_mended_queue_lets_its_gang_in_and_a_broken_one_keeps_out_what_waits_b
     assert reason_of(cluster.cycle(), "late") == (Code.QUEUE_BROKEN, "q")
 
 
+@pytest.mark.parametrize("name", ["q", "default"])
+def test_a_queue_that_is_made_anew_says_what_it_uses_though_nothing_has_changed(name: str) -> None:
+    cluster = Cluster.of(nodes("n", 1), queue(name), gang("g", 1, queue=name))
+    assert cluster.cycle().queues[name].allocated.milli_cpu == 1000
+    assert name not in cluster.cycle().queues
+    cluster.cache.remove_queue(name)
+    cluster.cycle()
+    cluster.add(queue(name))
+    assert cluster.cycle().queues[name].allocated.milli_cpu == 1000
+
+
 def test_a_gang_in_a_queue_with_children_waits_until_they_are_gone() -> None:
     gangs = [*gang("g", 1, queue="p"), *gang("r", 1, queue="root")]
     cluster = Cluster.of(nodes("n", 1), queue("p"), below("p", "q"), gangs)

@@ -105,6 +105,7 @@ class Execution:
         """Mirror, decide and write until cancelled, or until the model raised an exception (which is raised here)."""
         try:
             self.mirror.attach(self._informers)
+            self.queues.attach()
             async with asyncio.TaskGroup() as group:
                 for part in (self.binder, self.evictor, self.loop):
                     group.create_task(part.run())
@@ -116,6 +117,7 @@ class Execution:
                 await self._doubt
         finally:
             self.mirror.close()
+            self.queues.close()
             self._extenders.close()
 
     @property

@@ -2,6 +2,9 @@
 
 The latter is the condition `Broken` (Volcano's Queue has no conditions; where its CRD is installed the API server drops
 them, and the Warning event remains). It is written only where something is or was wrong.
+
+An account that somebody else has changed is put right. Nothing is decided for that, and whoever goes on changing it is
+answered as often as changes are gathered.
 """
 
 from __future__ import annotations
@@ -18,8 +21,8 @@ from muster.engine.write_queue import WriteQueue
 from muster.kube.background_turns import BackgroundTurns
 from muster.kube.client import ApiClient
 from muster.kube.errors import Conflict
-from muster.kube.informer import Informer
-from muster.kube.objects import Queue, QueueCondition
+from muster.kube.informer import Change, Informer
+from muster.kube.objects import Quantities, Queue, QueueCondition
 from muster.kube.resource import QUEUES
 from muster.scheduler.outcome import QueueStatus
 from muster.scheduler.reasons import Reason, describe
@@ -32,7 +35,7 @@ GATHERING: Final = 1.0
 
 
 class QueueWriter:
-    """Keeps the accounts in the Queues' status as the scheduler keeps them."""
+    """Keeps the accounts in the Queues' status as the scheduler keeps them, from `attach` until `close`."""
 
     def __init__(
         self, client: ApiClient, queues: Informer[Queue], clock: Clock, turns: BackgroundTurns | None = None
@@ -41,8 +44,19 @@ class QueueWriter:
         self._queues = queues
         self._clock = clock
         self._wanted: dict[str, QueueStatus] = {}
+        self._altered: dict[str, Quantities | None] = {}
+        """Where the server stores another account than it is given: which."""
+        self._closed = False
         give_way = (turns or BackgroundTurns()).turn
         self.queue = WriteQueue(self._write, clock, name="Queue status", concurrency=4, give_way=give_way)
+
+    def attach(self) -> None:
+        """Hear of what others write."""
+        self._queues.subscribe(self._on_change)
+
+    def close(self) -> None:
+        """Pass over every change from now on: informers outlive the engine that keeps the accounts."""
+        self._closed = True
 
     def update(self, statuses: Mapping[str, QueueStatus]) -> None:
         """Have these written, by the queue's name."""
@@ -50,23 +64,41 @@ class QueueWriter:
             self._wanted[name] = status
             self.queue.put_later(name, GATHERING)
 
+    def _on_change(self, change: Change[Queue]) -> None:
+        name = change.object.metadata.name
+        if change.new is None:
+            self._forget(name)
+        elif not self._closed and name in self._wanted and self._is_wrong(change.new, self._wanted[name]):
+            self.queue.put_later(name, GATHERING)
+
+    def _is_wrong(self, shown: Queue, wanted: QueueStatus) -> bool:
+        """Whether the account is neither the scheduler's nor what the server makes of that."""
+        name, allocated = shown.metadata.name, shown.status.allocated
+        as_altered = name in self._altered and self._altered[name] == allocated
+        return not as_altered and not _says(shown, wanted.allocated)
+
+    def _forget(self, name: str) -> None:
+        self._wanted.pop(name, None)
+        self._altered.pop(name, None)
+
     async def _write(self, name: str) -> None:
         shown, wanted = self._queues.get(None, name), self._wanted.get(name)
         if shown is None or wanted is None:
-            self._wanted.pop(name, None)
+            self._forget(name)
             return
         patch = queue_patch(shown, wanted, self._clock.now())
         if patch is not None:
-            await self._patch(name, patch)
-        if self._wanted.get(name) is wanted:
-            del self._wanted[name]
+            await self._patch(name, patch, wanted.allocated)
 
-    async def _patch(self, name: str, patch: dict[str, Any]) -> None:
+    async def _patch(self, name: str, patch: dict[str, Any], allocated: Resources) -> None:
         try:
             written = await self._client.patch(QUEUES, None, name, patch, subresource="status", decode=Queue)
         except Conflict:
             self._queues.record(await self._client.get(QUEUES, None, name, decode=Queue))
             raise
+        self._altered.pop(name, None)
+        if not _says(written, allocated):
+            self._altered[name] = written.status.allocated
         self._queues.record(written)
 
 

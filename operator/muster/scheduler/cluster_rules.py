@@ -19,6 +19,8 @@ class ClusterRules(Accounts):
         queue = self.queue(spec.name)
         if queue.spec == spec:
             return
+        if queue.spec is IMPLICIT.get(spec.name):
+            queue.published = None  # a Queue that is made, or made anew, says nothing yet
         queue.spec = spec
         self._touch_queue(queue)
 
