@@ -10,7 +10,8 @@ from typing import Any
 
 from muster.engine.times import rfc3339
 from muster.quantities import format_quantity
-from muster.scheduler.reasons import Holder, Reason, Suggestion, describe
+from muster.scheduler.reasons import Holder, Reason, describe
+from muster.scheduler.suggested import Suggestion
 
 
 def reason_document(reason: Reason) -> dict[str, Any]:

@@ -11,8 +11,9 @@ from typing import Any
 
 from muster.ray import labels
 from muster.scheduler.job import JobInfo
-from muster.scheduler.reasons import AtMost, Reason, Suggestion
+from muster.scheduler.reasons import Reason
 from muster.scheduler.resources import format_amount
+from muster.scheduler.suggested import AtMost, Suggestion
 from muster.scheduler.task import TaskInfo
 
 

@@ -6,12 +6,12 @@ dominant reason: the classes of `ReasonClass` are in the order of rank, and the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
 
 from muster.scheduler.resources import format_amount
+from muster.scheduler.suggested import Suggestion
 
 
 class ReasonClass(Enum):
@@ -147,41 +147,6 @@ class Holder:
     amount: int
     reclaimable: bool = False
     held: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class AtMost:
-    """With how many members, in words and as fields, the gang's queue could hold it at all.
-
-    `fewer` says besides how many it has. `others` hold some of that now.
-    """
-
-    members: str
-    fewer: str
-    change: Mapping[str, Any]
-    others: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Suggestion:
-    """What the gang could ask for to be placed now: in words, and as the fields that would change. Empty: nothing."""
-
-    text: str
-    change: Mapping[str, Any]
-    at_most: AtMost | None = None
-
-    @property
-    def words(self) -> str:
-        """All of it in one sentence."""
-        most = self.at_most
-        if most is None:
-            return self.text
-        once = " once others give back what they hold" if most.others else ""
-        if not self.text:
-            return f"with {most.fewer} its queue could hold it{once}"
-        if self.change.get("minMember") == most.change["minMember"]:
-            return f"{self.text}; more its queue can never hold"
-        return f"{self.text}; with {most.members} its queue could hold it{once}"
 
 
 @dataclass(frozen=True, slots=True)

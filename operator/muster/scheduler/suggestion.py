@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 from muster.scheduler.eligibility import larger_than_queue, need_with, obstacle_to_placement
 from muster.scheduler.parking import Relief
 from muster.scheduler.placing import find_places, gang_key
-from muster.scheduler.reasons import AtMost, Code, Reason, ReasonClass, Suggestion
+from muster.scheduler.reasons import Code, Reason, ReasonClass
 from muster.scheduler.resources import CPU, MEMORY, PODS, Resources, format_amount, total
 from muster.scheduler.specs import Phase, PodGroupSpec
+from muster.scheduler.suggested import AtMost, Suggestion
 from muster.scheduler.task import TaskInfo
 
 if TYPE_CHECKING:
