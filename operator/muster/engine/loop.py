@@ -1,10 +1,10 @@
 """When to decide.
 
 The loop sleeps until a change that matters wakes it or a deadline that the last cycle named is reached, lets changes
-that come in a burst gather, and runs one cycle. Where few cycles have run of late they gather for a moment only, for it
-is what a lone gang waits for most; else for `debounce` seconds, and while cycles take long for longer, up to a tenth of
-a second, so that deciding leaves time for acting. There is no tick: a cluster in which nothing changes costs nothing.
-Between two cycles it always yields, so that watches and writes go on.
+that come in a burst gather, and runs one cycle. Where few cycles have run of late, and short ones, they gather for a
+moment only, for it is what a lone gang waits for most; else for `debounce` seconds, and while cycles take long for
+longer, up to a tenth of a second, so that deciding leaves time for acting. There is no tick: a cluster in which nothing
+changes costs nothing. Between two cycles it always yields, so that watches and writes go on.
 """
 
 from __future__ import annotations
@@ -19,10 +19,13 @@ from muster.engine.clock import Clock, wait_until
 _SHARE: Final = 3.0
 """For so many times as long as a cycle took, changes gather before the next one."""
 _LONGEST_GATHERING: Final = 0.1
-_MOMENT: Final = 0.2
+_MOMENT: Final = 0.1
 """The part of the debounce for which changes gather while few cycles run."""
-_FEW: Final = 5
-"""Fewer cycles than these in `_OF_LATE` seconds are few: a gang alone takes one for each of its first pods."""
+_SHORT: Final = 0.2
+"""A cycle that takes less than this part of the debounce may be followed by another one in a moment."""
+_FEW: Final = 10
+"""Fewer cycles than these in `_OF_LATE` seconds are few: a gang alone takes one for each of its first pods as it comes,
+and again as it is bound."""
 _OF_LATE: Final = 0.1
 
 
@@ -55,7 +58,7 @@ class SchedulingLoop:
         took = 0.0
         while True:
             await wait_until(self._clock, self._woken, deadline)
-            await self._clock.sleep(max(self._gathering(), min(_SHARE * took, _LONGEST_GATHERING)))
+            await self._clock.sleep(self._gathering(took))
             self._woken.clear()
             began = self._clock.now()
             self._latest.append(began)
@@ -66,9 +69,12 @@ class SchedulingLoop:
                 self._idle.set()
             await asyncio.sleep(0)
 
-    def _gathering(self) -> float:
+    def _gathering(self, took: float) -> float:
+        """Seconds for which changes gather, when the last cycle took so many."""
         few = len(self._latest) < _FEW or self._clock.now() - self._latest[0] > _OF_LATE
-        return self._debounce * _MOMENT if few else self._debounce
+        if few and took < self._debounce * _SHORT:
+            return self._debounce * _MOMENT
+        return max(self._debounce, min(_SHARE * took, _LONGEST_GATHERING))
 
     @property
     def idle(self) -> bool:
