@@ -12,7 +12,7 @@ from tests.simulator import manifests
 from tests.simulator.manifests import gang, node
 
 HEAVY = {"kubernetes", "aiohttp", "kopf", "httpx", "cryptography", "prometheus_client", "rich", "cel", "asyncio"}
-OF_AN_OPERATOR = HEAVY - {"aiohttp", "asyncio"}
+OF_AN_OPERATOR = HEAVY - {"kubernetes", "aiohttp", "asyncio"}
 KUBECONFIG = """
 apiVersion: v1
 kind: Config

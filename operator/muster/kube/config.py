@@ -1,8 +1,8 @@
 """How to reach the API server and with which credentials.
 
-They come from a kubeconfig (client certificates, tokens, exec plugins) or, in a pod, from the service account's files.
-Tokens rotate, so a connection asks for the present one every few seconds of use: a file is read again then, and an exec
-plugin run again when what it gave is about to expire.
+The `kubernetes` package reads them: a kubeconfig (client certificates, tokens, exec plugins) or, in a pod, the service
+account's files. Tokens rotate, so a connection asks the package for the present one every few seconds of use: it reads
+the service account's file again after a minute, and runs an exec plugin again when its token is about to expire.
 """
 
 from __future__ import annotations
@@ -15,19 +15,43 @@ import urllib.request
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, Protocol
 from urllib.parse import urlsplit
 
-from muster.kube import service_account
-from muster.kube.client_certificates import content_or_path, load_identity
-from muster.kube.credentials import Credentials, TokenFile, credentials_of
-from muster.kube.errors import Unreachable
-from muster.kube.kubeconfig import Access, ConnectionConfigError, read_kubeconfig
+import kubernetes.client
+import kubernetes.config
 
-__all__ = ["Connection", "ConnectionConfigError", "Credentials", "load_connection"]
+from muster.kube.errors import Unreachable
 
 _ASK_AGAIN_AFTER: Final = 10.0
-"""Seconds for which a token is used without asking whether it is still the present one."""
+"""Seconds for which a token is used without asking the package whether it is still the present one."""
+
+
+class ConnectionConfigError(Exception):
+    """There is no usable kubeconfig, and this is not a pod with a service account."""
+
+
+class Credentials(Protocol):
+    """Where the present token comes from; `authorization` may block (it reads a file or runs a program)."""
+
+    def authorization(self) -> str | None:
+        """The value of the Authorization header; None without a token."""
+        ...
+
+
+class PackageCredentials:
+    """The token that the `kubernetes` package keeps in its configuration object, renewed by its own hook."""
+
+    def __init__(self, configuration: Any) -> None:
+        self._configuration = configuration
+
+    def authorization(self) -> str | None:
+        """See Credentials."""
+        if self._configuration.refresh_api_key_hook is not None:
+            self._configuration.refresh_api_key_hook(self._configuration)
+        token: str | None = self._configuration.api_key.get("BearerToken")
+        # The service account's file may end in a newline, which no header can carry.
+        return token.strip() if token else None
 
 
 @dataclass(slots=True)
@@ -67,7 +91,7 @@ class Connection:
     async def _ask(self, credentials: Credentials) -> None:
         try:
             self._token = await asyncio.to_thread(credentials.authorization)
-        except (ConnectionConfigError, OSError, ValueError) as error:
+        except (kubernetes.config.ConfigException, OSError, ValueError) as error:
             raise Unreachable(f"the credentials can't be read: {error}") from error
         self._asked = self.clock()
 
@@ -75,42 +99,38 @@ class Connection:
 def load_connection(kubeconfig: Path | None = None, context: str | None = None) -> Connection:
     """The connection that a kubeconfig (this one, else KUBECONFIG's, else ~/.kube/config) names.
 
-    Where neither a kubeconfig nor a context is asked for and none is usable, a pod's service account is used. Raises
+    Where neither a kubeconfig nor a context is asked for and none is found, a pod's service account is used. Raises
     ConnectionConfigError with the reason.
     """
-    places = str(kubeconfig or os.environ.get("KUBECONFIG") or _home() / ".kube" / "config")
+    configuration: Any = kubernetes.client.Configuration()
     try:
-        try:
-            return _from_kubeconfig(places, context)
-        except ConnectionConfigError as error:
-            if kubeconfig is not None or context is not None:
-                raise
-            try:
-                return _in_pod()
-            except ConnectionConfigError as inside:
-                raise ConnectionConfigError(f"no usable kubeconfig ({error}), and not in a pod ({inside})") from inside
-    except (OSError, ValueError) as error:
+        _fill(configuration, kubeconfig, context)
+        return Connection(
+            server=str(configuration.host).rstrip("/"),
+            ssl=_tls(configuration),
+            credentials=PackageCredentials(configuration) if configuration.api_key else None,
+            proxy=_proxy(configuration),
+            server_name=configuration.tls_server_name,
+        )
+    except (kubernetes.config.ConfigException, OSError, ValueError) as error:
         raise ConnectionConfigError(str(error)) from error
 
 
-def _from_kubeconfig(places: str, context: str | None) -> Connection:
-    access = read_kubeconfig(places, context)
-    cluster = access.cluster
-    server = (cluster.server or "").rstrip("/")
-    tls = _tls(server, access)
-    return Connection(
-        server=server,
-        ssl=tls,
-        credentials=credentials_of(access, tls, places, context),
-        proxy=_proxy(server, cluster.proxy_url),
-        server_name=cluster.tls_server_name,
-    )
-
-
-def _in_pod() -> Connection:
-    server, token, authority = service_account.server(), service_account.token_file(), service_account.authority_file()
-    context = _context(authority)
-    return Connection(server=server, ssl=context, credentials=TokenFile(token), proxy=_proxy(server, None))
+def _fill(configuration: Any, kubeconfig: Path | None, context: str | None) -> None:
+    """Let the package fill its own configuration object."""
+    package: Any = kubernetes.config
+    place = str(kubeconfig or os.environ.get("KUBECONFIG") or _home() / ".kube" / "config")
+    try:
+        package.load_kube_config(
+            config_file=place, context=context, client_configuration=configuration, persist_config=False
+        )
+    except package.ConfigException as error:
+        if kubeconfig is not None or context is not None:
+            raise
+        try:
+            package.load_incluster_config(client_configuration=configuration)
+        except package.ConfigException as inside:
+            raise ConnectionConfigError(f"no usable kubeconfig ({error}), and not in a pod ({inside})") from inside
 
 
 def _home() -> Path:
@@ -120,34 +140,23 @@ def _home() -> Path:
         return Path("/")
 
 
-def _tls(server: str, access: Access) -> ssl.SSLContext | None:
-    if not server.startswith("https"):
+def _tls(configuration: Any) -> ssl.SSLContext | None:
+    if not str(configuration.host).startswith("https"):
         return None
-    cluster = access.cluster
-    context = _context(
-        content_or_path(cluster.certificate_authority_data, cluster.certificate_authority, access.cluster_folder)
-    )
-    load_identity(context, access)
-    if cluster.insecure_skip_tls_verify:
+    context = ssl.create_default_context(cafile=configuration.ssl_ca_cert or None)
+    # Clusters in the wild carry CA certificates that lack what Python's strict mode (3.13 and later) asks for.
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    if configuration.cert_file:
+        context.load_cert_chain(configuration.cert_file, configuration.key_file or None)
+    if not configuration.verify_ssl:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     return context
 
 
-def _context(authority: bytes | Path | None) -> ssl.SSLContext:
-    """Believes what the authority (PEM) vouches for; without one, what this machine believes."""
-    if isinstance(authority, bytes):
-        context = ssl.create_default_context(cadata=authority.decode())
-    else:
-        context = ssl.create_default_context(cafile=authority)
-    # Clusters in the wild carry CA certificates that lack what Python's strict mode (3.13 and later) asks for.
-    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
-    return context
-
-
-def _proxy(server: str, named: str | None) -> str | None:
+def _proxy(configuration: Any) -> str | None:
     """The proxy of the kubeconfig or of the environment, unless NO_PROXY excludes the server."""
-    parts = urlsplit(server)
-    surroundings = urllib.request.getproxies()
-    proxy = named or surroundings.get(parts.scheme) or surroundings.get("all")
-    return None if not proxy or urllib.request.proxy_bypass(parts.netloc) else proxy
+    host = urlsplit(str(configuration.host)).netloc
+    if not configuration.proxy or urllib.request.proxy_bypass(host):
+        return None
+    return str(configuration.proxy)
