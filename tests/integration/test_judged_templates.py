@@ -8,8 +8,14 @@ from typing import Any
 
 import pytest
 
+from muster.api.rayjob import RayJob
+from muster.controllers.clock import SystemClock
+from muster.controllers.template_judge import TemplateJudge
+from muster.kube.client import ApiClient
 from muster.kube.resource import RAYCLUSTERS, RAYJOBS
-from tests.integration.fault_proxy import Answer, FaultProxy, matching
+from muster.ray.pod_options import PodOptions
+from muster.ray.validation.made import made_of_ray_job
+from tests.integration.fault_proxy import Answer, FaultProxy, ProxiedRequest, matching
 from tests.integration.observed import Observed
 from tests.integration.operators import Operator
 from tests.integration.ray_dashboard import RayDashboards
@@ -50,6 +56,10 @@ def mistyped_inside() -> dict[str, Any]:
     return bad
 
 
+def labelled(label: str) -> dict[str, Any]:
+    return {**template(), "metadata": {"labels": {label: "x"}}}
+
+
 def job_with(place: str, bad: dict[str, Any]) -> dict[str, Any]:
     job = ray_job("demo")
     cluster = job["spec"]["rayClusterSpec"] = copy.deepcopy(job["spec"]["rayClusterSpec"])
@@ -71,6 +81,7 @@ def job_with(place: str, bad: dict[str, Any]) -> dict[str, Any]:
         ("head", mistyped_inside(), "spec.rayClusterSpec.headGroupSpec.template.spec.containers.securityContext.runAs"),
         ("worker", mistyped(), "spec.rayClusterSpec.workerGroupSpecs[0].template.spec.terminationGracePeriodSeconds: "),
         ("submitter", misspelt(), "spec.submitterPodTemplate.spec.containers[0].resoruces: "),
+        ("submitter", labelled("job-name"), "spec.submitterPodTemplate.metadata.labels[job-name]: "),
     ],
 )
 async def test_a_refused_template_is_named_and_nothing_is_made_until_it_is_corrected(
@@ -85,6 +96,34 @@ async def test_a_refused_template_is_named_and_nothing_is_made_until_it_is_corre
     await seen.job_state("demo", "Complete")
 
 
+LABELS = ("job-name", "controller-uid", "batch.kubernetes.io/job-name", "batch.kubernetes.io/controller-uid")
+
+
+@pytest.mark.parametrize("label", LABELS)
+async def test_a_label_that_no_submitter_can_have_is_named_in_few_words(
+    api: ApiClient, namespace: str, label: str
+) -> None:
+    assert await judged(api, namespace, labelled(label)) == [
+        f"spec.submitterPodTemplate.metadata.labels[{label}]: "
+        "Kubernetes gives the pods of a Job this label itself; leave it out"
+    ]
+
+
+@pytest.mark.parametrize(
+    "good",
+    [template(), labelled("team"), {**template(), "metadata": {"labels": {"job-name": "demo"}}}],
+    ids=["plain", "labelled", "the job's own name"],
+)
+async def test_a_submitter_that_can_be_made_passes(api: ApiClient, namespace: str, good: dict[str, Any]) -> None:
+    assert await judged(api, namespace, good) == []
+
+
+async def judged(api: ApiClient, namespace: str, submitter: dict[str, Any]) -> list[str]:
+    job = RayJob.parse(ray_job("demo", submitterPodTemplate=submitter))
+    (asked,) = (each for each in made_of_ray_job(job, PodOptions()) if each.path == "spec.submitterPodTemplate")
+    return [str(problem) for problem in await TemplateJudge(api, SystemClock()).problems(namespace, [asked])]
+
+
 async def test_a_cluster_that_stands_alone_is_judged_too(seen: Observed, operator: Operator) -> None:
     await seen.api.create(RAYCLUSTERS, seen.namespace, ray_cluster("demo", worker_group(template=misspelt())))
     assert "spec.workerGroupSpecs[0].template.spec.containers[0].resoruces: " in await seen.event(
@@ -93,12 +132,17 @@ async def test_a_cluster_that_stands_alone_is_judged_too(seen: Observed, operato
     assert await seen.nothing_made()
 
 
+def trial_of_a_job(request: ProxiedRequest) -> bool:
+    return request.path.endswith("/jobs") and "dryRun" in request.query
+
+
 async def test_equal_templates_are_asked_about_once(seen: Observed, operator: Operator, proxy: FaultProxy) -> None:
     for name in ("one", "two", "three"):
-        await seen.api.create(RAYJOBS, seen.namespace, ray_job(name))
+        await seen.api.create(RAYJOBS, seen.namespace, ray_job(name, submitterPodTemplate=template()))
         await seen.job_state(name, "Complete")
     asked = matching("POST", "/podtemplates$")
     assert len([request for request in proxy.requests if asked(request)]) == 2, "one for heads, one for workers"
+    assert len([request for request in proxy.requests if trial_of_a_job(request)]) == 1, "one for submitters"
 
 
 async def test_an_amount_that_takes_the_api_server_hours_to_read_is_refused_before_it_is_asked(
@@ -145,7 +189,8 @@ async def test_without_a_word_on_the_template_the_job_goes_on(
 async def test_a_template_of_the_submitter_that_could_not_be_judged_before_fails_the_job_when_it_is_refused(
     seen: Observed, operator: Operator, proxy: FaultProxy
 ) -> None:
-    proxy.inject(Answer(403, "Forbidden"), when=matching("POST", "/podtemplates$"), times=None)
+    # Without a word on the template the Job that is made has the last one.
+    proxy.inject(Answer(403, "Forbidden"), when=trial_of_a_job, times=None)
     bad = template()
     bad["spec"]["containers"][0]["imagePullPolicy"] = "Sometimes"
     await seen.api.create(RAYJOBS, seen.namespace, ray_job("demo", submitterPodTemplate=bad))

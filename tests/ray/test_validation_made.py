@@ -7,10 +7,13 @@ from typing import Any
 import pytest
 
 from muster.api.errors import FieldProblem
+from muster.api.metadata import ObjectMeta
 from muster.api.raycluster import RayCluster
 from muster.ray.every_pod import EveryPod
+from muster.ray.gang_membership import GangMembership
 from muster.ray.pod_options import PodOptions
 from muster.ray.pods import head_pod, worker_pod
+from muster.ray.submitter import submitter_job
 from muster.ray.validation.made import Made, made_of_ray_cluster, made_of_ray_job
 from tests.ray.ray_objects import ray_cluster, ray_job, template, worker_group
 
@@ -36,6 +39,66 @@ def test_a_job_and_its_cluster_are_one_question() -> None:
     job = ray_job(rayClusterSpec=ray_cluster(workers=[worker_group()]).spec.dump())
     own = ray_cluster(workers=[worker_group()], metadata={"labels": {"ray.io/originated-from-crd": "RayJob"}})
     assert [each.key for each in made_of_ray_job(job, OPTIONS)] == [each.key for each in made(own)]
+
+
+SUBMITTER: dict[str, Any] = {
+    "metadata": {"labels": {"team": "a"}},
+    "spec": {"containers": [{"name": "s", "image": "mine", "command": ["submit"]}]},
+}
+
+
+def submitters(name: str = "job", *, mode: str | None = None, **spec: Any) -> list[Made]:
+    job = ray_job(submitterPodTemplate=SUBMITTER, submissionMode=mode, **spec)
+    return made_of_ray_job(job.model_copy(update={"metadata": ObjectMeta(name=name, namespace="default")}), OPTIONS)
+
+
+def test_submitters_of_one_make_are_one_question_whatever_they_submit() -> None:
+    (one,) = submitters("one", entrypoint="python one.py", runtimeEnvYAML="{}", metadata={"who": "me"})
+    (two,) = submitters("two", entrypoint="python two.py", entrypointResources="{}")
+    assert (one.key, one.body) == (two.key, two.body)
+    (other,) = submitters("one", clusterSelector={"ray.io/cluster": "theirs"})
+    assert other.key != one.key
+    assert other.body != one.body, "it is a member of no gang"
+
+
+def test_the_submitter_is_asked_about_as_the_job_that_is_made() -> None:
+    (asked,) = submitters(submitterConfig={"backoffLimit": 7})
+    job = ray_job(submitterPodTemplate=SUBMITTER, entrypoint="python x.py")
+    gang = GangMembership("ray-job-pg")
+    real = submitter_job(job, image="muster", dashboard_address="a:1", submission_id="s", gang=gang)
+    wanted, found = real["spec"]["template"], asked.body["spec"]["template"]
+    assert found["metadata"]["labels"].keys() == wanted["metadata"]["labels"].keys()
+    assert found["metadata"]["annotations"].keys() == wanted["metadata"]["annotations"].keys()
+    assert {**found["spec"], "containers": 0} == {**wanted["spec"], "containers": 0}
+    assert {**found["spec"]["containers"][0], "env": 0} == {**wanted["spec"]["containers"][0], "env": 0}
+
+
+@pytest.mark.parametrize("mode", ["HTTPMode", "SidecarMode", "InteractiveMode"])
+def test_where_no_submitter_is_made_its_template_is_asked_about_as_it_was_written(mode: str) -> None:
+    (asked,) = submitters(mode=mode)
+    assert asked.body == SUBMITTER
+
+
+def test_nothing_is_asked_about_a_submitter_that_is_muster_s_own() -> None:
+    assert made_of_ray_job(ray_job(entrypoint="python x.py"), OPTIONS) == []
+
+
+@pytest.mark.parametrize("label", ["job-name", "batch.kubernetes.io/job-name", "controller-uid"])
+def test_a_label_that_kubernetes_gives_is_told_as_such(label: str) -> None:
+    (asked,) = submitters()
+    problem = FieldProblem(f"metadata.labels[{label}]", 'Invalid value: {"a":"b"}: must be \'x\'')
+    told = asked.told(problem)
+    assert told.path == f"spec.submitterPodTemplate.metadata.labels[{label}]"
+    assert told.message == "Kubernetes gives the pods of a Job this label itself; leave it out"
+
+
+def test_the_name_that_the_job_will_have_may_be_written() -> None:
+    labels = {"job-name": "job", "batch.kubernetes.io/job-name": "another"}
+    template = {**SUBMITTER, "metadata": {"labels": labels}}
+    (asked,) = made_of_ray_job(ray_job(submitterPodTemplate=template), OPTIONS)
+    found = asked.body["spec"]["template"]["metadata"]["labels"]
+    assert "job-name" not in found, "the server adds that of the Job that it is asked about"
+    assert found["batch.kubernetes.io/job-name"] == "another"
 
 
 DIFFERENT: list[dict[str, Any]] = [

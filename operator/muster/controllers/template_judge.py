@@ -1,9 +1,10 @@
 """Asks the API server itself whether it takes a pod template, or a service, before anything is made for it.
 
-A dry run of a PodTemplate with strict field validation answers what a pod would be answered later: misspelt fields,
-wrong types, names that can't be, values out of range, in the server's own words. Nothing is stored. Equal templates of
-a namespace are asked about once, so a thousand jobs of one make cost one request. What Muster makes is asked about (see
-`muster.ray.validation.made`); what the user wrote only to tell what is wrong in the words for that.
+A dry run of a PodTemplate, or of the Job that is to have it, with strict field validation answers what would be
+answered later: misspelt fields, wrong types, names that can't be, values out of range, in the server's own words.
+Nothing is stored. Equal templates of a namespace are asked about once, so a thousand jobs of one make cost one request.
+What Muster makes is asked about (see `muster.ray.validation.made`); what the user wrote only to tell what is wrong in
+the words for that.
 
 Only a clear word on the template counts. A server that may not be asked, or an admission webhook that can't take part
 in a dry run, says nothing about it: the template then passes, and the pods' own creation has the last word. Whatever
@@ -33,9 +34,9 @@ from muster.controllers.clock import Clock
 from muster.kube.client import ApiClient
 from muster.kube.ending_namespaces import EndingNamespaces
 from muster.kube.errors import ApiError, Forbidden, Invalid, TimedOut
-from muster.kube.resource import PODTEMPLATES, SERVICES
+from muster.kube.resource import JOBS, PODTEMPLATES, SERVICES, Resource
 from muster.ray.validation import costly_amounts
-from muster.ray.validation.made import Made, MadeService
+from muster.ray.validation.made import Made, MadeJob, MadeService
 
 logger = logging.getLogger(__name__)
 
@@ -161,8 +162,8 @@ class TemplateJudge:
         size = len(msgspec.json.encode(each.body))
         if size > LARGEST_POD:
             return _Answer((FieldProblem("", _TOO_LARGE.format(size, LARGEST_POD)),), math.inf)
-        resource, within = (SERVICES, "") if isinstance(each, MadeService) else (PODTEMPLATES, "template")
-        body: dict[str, Any] = {within: each.body} if within else dict(each.body)
+        resource, within = _asked_as(each)
+        body: dict[str, Any] = {within: each.body} if resource is PODTEMPLATES else dict(each.body)
         body |= {"apiVersion": resource.api_version, "kind": resource.kind}
         body["metadata"] = {**body.get("metadata", {}), "generateName": "muster-dry-run-", "namespace": namespace}
         verdict: Verdict = ()
@@ -181,6 +182,13 @@ class TemplateJudge:
             self._ending.serves(namespace)
             return _Answer(verdict, math.inf)
         return _Answer(verdict, self._clock.monotonic() + _NO_GOOD_SECONDS)
+
+
+def _asked_as(each: Made) -> tuple[Resource, str]:
+    """The kind of object that the server is asked about, and where in it the template is."""
+    if isinstance(each, MadeService):
+        return SERVICES, ""
+    return (JOBS, "spec.template") if isinstance(each, MadeJob) else (PODTEMPLATES, "template")
 
 
 def _costly(each: Made) -> list[FieldProblem]:

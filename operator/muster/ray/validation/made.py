@@ -18,7 +18,7 @@ from typing import Any, Final
 from muster.api.errors import FieldProblem
 from muster.api.metadata import ObjectMeta
 from muster.api.raycluster import RayCluster, RayClusterSpec, WorkerGroupSpec
-from muster.api.rayjob import RayJob
+from muster.api.rayjob import RayJob, RayJobSpec, SubmissionMode
 from muster.ray import labels, names
 from muster.ray.autoscaler import CONTAINER as AUTOSCALER
 from muster.ray.gang_membership import GangMembership
@@ -26,7 +26,9 @@ from muster.ray.init_container import CONTAINER as WAIT
 from muster.ray.init_container import INHERITED
 from muster.ray.pod_options import PodOptions
 from muster.ray.pods import head_pod, worker_pod
+from muster.ray.selection import runs_elsewhere
 from muster.ray.services import head_service
+from muster.ray.submitter import submitter_job
 from muster.ray.upgrade import generation_annotations
 from muster.ray.validation.counterpart import Step, counterpart, joined, steps
 from muster.ray.validation.templates import WrittenTemplate, autoscaler_template, head_template, worker_template
@@ -42,6 +44,14 @@ _SHOWN_IN_PODS: Final = (labels.OVERWRITE_CONTAINER_COMMAND, labels.FT_ENABLED, 
 """Annotations of a cluster by which its pods differ."""
 _IN_NO_OTHER_POD: Final = {"head_group_spec", "worker_group_specs", "suspend", "managed_by", "upgrade_strategy"}
 _REDIS: Final = (("REDIS_USERNAME", "redisUsername"), ("REDIS_PASSWORD", "redisPassword"))
+_OF_JOBS: Final = (
+    "job-name",
+    "batch.kubernetes.io/job-name",
+    "controller-uid",
+    "batch.kubernetes.io/controller-uid",
+)
+"""Labels by which a Job knows its pods, those last of which its selector is made."""
+_NO_MATCH: Final = "`selector` does not match template `labels`"
 _KINDS: Final = {"containers": "a container", "initContainers": "an init container"}
 
 
@@ -68,41 +78,73 @@ class MadeTemplate:
     written: Mapping[str, Any]
     parts: tuple[WrittenTemplate, ...] = ()
     origins_in: Callable[[Manifest], Iterable[Origin]] = lambda _: ()
-    _template: Manifest | None = None
+    _body: Manifest | None = None
 
     @property
     def body(self) -> Manifest:
         """What the API server is asked about."""
-        if self._template is None:
-            self._template = self.make()
-        return self._template
+        if self._body is None:
+            self._body = self.make()
+        return self._body
+
+    @property
+    def template(self) -> Manifest:
+        """The template of the pods in it."""
+        return self.body
 
     def told(self, problem: FieldProblem) -> FieldProblem:
         """A problem at a path in what was made, as the user needs to know it."""
-        path = _inherited_from(steps(problem.path), self.body)
-        for origin in self.origins_in(self.body):
+        made = self.template
+        path = _inherited_from(steps(problem.path), made)
+        for origin in self.origins_in(made):
             if tuple(path[: len(origin.begins)]) == origin.begins:
                 inner = path[len(origin.begins) :]
-                return _told(origin.path, inner, _at(self.body, origin.begins), origin.written, problem.message)
-        return self._taken_name(path, problem) or _told(self.path, path, self.body, self.written, problem.message)
+                return _told(origin.path, inner, _at(made, origin.begins), origin.written, problem.message)
+        return self._taken_name(path, problem) or _told(self.path, path, made, self.written, problem.message)
 
     def _taken_name(self, path: list[Step], problem: FieldProblem) -> FieldProblem | None:
         """The user's container that has the name of one of Muster's, where that is the problem."""
         if path[-1:] != ["name"] or not problem.message.startswith("Duplicate value"):
             return None
-        name = _at(self.body, path)
+        name = _at(self.template, path)
         found: list[list[Step]] = []
         adds: list[str] = []
         for kind, what in _KINDS.items():
-            for index, container in enumerate(self.body["spec"].get(kind) or []):
+            for index, container in enumerate(self.template["spec"].get(kind) or []):
                 if container.get("name") == name:
-                    place, ours = counterpart(["spec", kind, index, "name"], self.body, self.written)
+                    place, ours = counterpart(["spec", kind, index, "name"], self.template, self.written)
                     adds += [what] if ours else []
                     found += [] if ours else [place]
         if not found or not adds:
             return None
         text = f'"{name}" is the name of {adds[0]} that Muster adds; choose another'
         return FieldProblem(f"{self.path}.{joined(found[0])}", text)
+
+
+@dataclass(slots=True)
+class MadeJob(MadeTemplate):
+    """The Job that makes the pods of a template: the API server is asked about all of it, which no Job may differ from.
+
+    What it says of anything but the template counts for nothing.
+    """
+
+    @property
+    def template(self) -> Manifest:
+        """See MadeTemplate."""
+        found: Manifest = self.body["spec"]["template"]
+        return found
+
+    def told(self, problem: FieldProblem) -> FieldProblem:
+        """As for other pods, in fewer words than the API server has for labels that are not the user's to give."""
+        wrong = [label for label in _OF_JOBS if problem.path == f"metadata.labels[{label}]"]
+        if problem.path == "metadata.labels" and problem.message.endswith(_NO_MATCH):
+            # The selector is made of those that the server gives: it says twice that one of them is another.
+            given = self.template["metadata"]["labels"]
+            wrong = [label for label in _OF_JOBS if label in given]
+        if not wrong:
+            return MadeTemplate.told(self, problem)
+        text = "Kubernetes gives the pods of a Job this label itself; leave it out"
+        return FieldProblem(f"{self.path}.metadata.labels[{wrong[-1]}]", text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,11 +197,40 @@ def made_of_ray_cluster(cluster: RayCluster, options: PodOptions) -> list[Made]:
 
 
 def made_of_ray_job(job: RayJob, options: PodOptions) -> list[Made]:
-    """Those of the job's own cluster, and the submitter's template as it was written."""
+    """Those of the job's own cluster, and the submitter's Job if the user says anything about it."""
     spec, found = job.spec.ray_cluster_spec, list[Made]()
     if spec is not None:
         found += _made(_typical(spec, job.metadata, RayJob.definition.kind), "spec.rayClusterSpec", options)
-    return [*found, *written_submitter(job)]
+    return [*found, *_made_submitter(job)]
+
+
+def _made_submitter(job: RayJob) -> Iterator[Made]:
+    """Where there is to be no submitter, its template as it was written."""
+    for written in written_submitter(job):
+        if job.spec.mode != SubmissionMode.K8S_JOB:
+            yield written
+            continue
+        template = _without_own_name(written.template, names.submitter_job(job.metadata.name))
+        elsewhere = runs_elsewhere(job)
+        make = partial(_submitter, template, elsewhere=elsewhere)
+        yield MadeJob(written.path, ["Job", template, elsewhere], make, written.template, (written,))
+
+
+def _without_own_name(template: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """The template without labels that say what the server says anyway, of a Job of this name."""
+    metadata = template.get("metadata") or {}
+    given = metadata.get("labels") or {}
+    others = {label: value for label, value in given.items() if label not in _OF_JOBS or value != name}
+    return template if others == given else {**template, "metadata": {**metadata, "labels": others}}
+
+
+def _submitter(template: Mapping[str, Any], *, elsewhere: bool) -> Manifest:
+    """A submitter's Job of this template that is like all others of its make."""
+    metadata = ObjectMeta(name=_NAME, namespace=_NAME, uid=_UID)
+    job = RayJob(metadata=metadata, spec=RayJobSpec(entrypoint="true", submitter_pod_template=dict(template)))
+    gang = None if elsewhere else GangMembership(names.pod_group(_NAME))
+    made = submitter_job(job, image="muster", dashboard_address="head:8265", submission_id=_NAME, gang=gang)
+    return {"spec": made["spec"]}
 
 
 def _typical(spec: RayClusterSpec, metadata: ObjectMeta, origin: str | None) -> RayCluster:
