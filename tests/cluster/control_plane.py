@@ -68,6 +68,7 @@ class ControlPlane:
         controllers: str = Options.controllers,
         scheduler: bool = False,
         pod_range: str = Options.pod_range,
+        memory_limit: str = Options.memory_limit,
     ) -> Iterator[ControlPlane]:
         """Run a control plane for the length of the block; the keywords are explained at `Options`.
 
@@ -84,6 +85,7 @@ class ControlPlane:
             controllers=controllers,
             scheduler=scheduler,
             pod_range=pod_range,
+            memory_limit=memory_limit,
         )
         programs = build(options)
         with Runs(LEVEL).own() as folder:
@@ -169,7 +171,7 @@ class ControlPlane:
         self._wait("kube-apiserver", self.is_ready, "the API server is ready")
 
     def _start(self, name: str, command: list[str]) -> None:
-        start(name, command, self.folder, environment=commands.ENVIRONMENT)
+        start(name, command, self.folder, environment=commands.environment(self.options))
 
     def _wait(self, program: str, holds: Callable[[], bool], what: str) -> None:
         wait_until(holds, what, 60.0, check=lambda: _check_alive(self._program(program)))
