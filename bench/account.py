@@ -13,6 +13,9 @@ _ACCOUNT: Final = "bench"
 _NAMESPACE: Final = "kube-system"
 _TOKEN_SECONDS: Final = 24 * 60 * 60
 
+USER: Final = f"system:serviceaccount:{_NAMESPACE}:{_ACCOUNT}"
+"""The account's name as a user of the API server."""
+
 
 def account_kubeconfig(plane: ControlPlane) -> Path:
     """A kubeconfig with the token of a service account that may do everything, as a system in a cluster has one.

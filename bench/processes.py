@@ -14,6 +14,8 @@ from tests.cluster.process import Background
 _TICKS = os.sysconf("SC_CLK_TCK")
 # Fields of /proc/PID/stat (proc(5)), counted from what follows the name in parentheses.
 _SESSION, _USER, _SYSTEM = 3, 11, 12
+# Lines of /proc/PID/status.
+_PEAK, _NOW = "VmHWM:", "VmRSS:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +40,18 @@ def usage(session: int) -> Usage:
 
     A process that has ended and has not been waited for counts with its processor time, but has no memory any more.
     """
-    found = [(pid, stat) for pid, stat in _processes() if int(stat[_SESSION]) == session]
+    found = list(_of_session(session))
     ticks = sum(int(stat[_USER]) + int(stat[_SYSTEM]) for _, stat in found)
-    return Usage(ticks / _TICKS, sum(_peak(pid) for pid, _ in found))
+    return Usage(ticks / _TICKS, sum(_memory(pid, _PEAK) for pid, _ in found))
+
+
+def resident(session: int) -> float:
+    """The resident memory of all live processes of a session together, in MiB."""
+    return sum(_memory(pid, _NOW) for pid, _ in _of_session(session))
+
+
+def _of_session(session: int) -> Iterator[tuple[int, list[str]]]:
+    return ((pid, stat) for pid, stat in _processes() if int(stat[_SESSION]) == session)
 
 
 def _processes() -> Iterator[tuple[int, list[str]]]:
@@ -50,11 +61,11 @@ def _processes() -> Iterator[tuple[int, list[str]]]:
                 yield int(folder.name), (folder / "stat").read_text().rpartition(")")[2].split()
 
 
-def _peak(pid: int) -> float:
+def _memory(pid: int, field: str) -> float:
     """MiB; 0 for a process that has ended."""
     with contextlib.suppress(OSError):
         for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-            if line.startswith("VmHWM:"):
+            if line.startswith(field):
                 return int(line.split()[1]) / 1024
     return 0.0
 
