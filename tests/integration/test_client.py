@@ -17,6 +17,7 @@ from muster.kube.errors import (
     Forbidden,
     Invalid,
     NotFound,
+    NotServed,
     ServerError,
     TooManyRequests,
     Undecodable,
@@ -194,9 +195,38 @@ async def test_a_pod_is_bound_once_and_only_under_its_uid(api: ApiClient, namesp
     assert (await api.get(PODS, namespace, "p", decode=Pod)).spec.node_name == node
 
 
-async def test_a_kind_that_the_server_lacks_is_not_found(api: ApiClient) -> None:
-    with pytest.raises(NotFound):
-        await api.list(Resource("muster.dev", "v1", "unicorns", "Unicorn"))
+@pytest.mark.parametrize(
+    "lacking",
+    [
+        Resource("muster.dev", "v1", "unicorns", "Unicorn"),
+        Resource("ray.io", "v9", "rayjobs", "RayJob"),
+        Resource("ray.io", "v1", "unicorns", "Unicorn"),
+    ],
+    ids=["group", "version", "kind"],
+)
+async def test_a_kind_that_the_server_lacks_is_not_served(api: ApiClient, namespace: str, lacking: Resource) -> None:
+    body = {"apiVersion": lacking.api_version, "kind": lacking.kind, "metadata": {"name": "x"}}
+    for request in (
+        api.list(lacking),
+        api.get(lacking, namespace, "x"),
+        api.create(lacking, namespace, body),
+        api.patch(lacking, namespace, "x", {}),
+        api.delete(lacking, namespace, "x"),
+    ):
+        with pytest.raises(NotServed):
+            await request
+
+
+async def test_an_object_or_namespace_that_is_gone_is_of_a_kind_that_is_served(api: ApiClient, namespace: str) -> None:
+    for request in (
+        api.patch(RAYJOBS, namespace, "x", {}),
+        api.patch(RAYJOBS, namespace, "x", {}, subresource="status"),
+        api.delete(PODS, namespace, "x"),
+        api.create(CONFIGMAPS, "no-such-namespace", config_map("x")),
+    ):
+        with pytest.raises(NotFound) as gone:
+            await request
+        assert not isinstance(gone.value, NotServed)
 
 
 async def test_a_user_without_rights_is_forbidden(control_plane: ControlPlane, namespace: str) -> None:
