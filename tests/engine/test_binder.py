@@ -502,3 +502,34 @@ async def test_a_binder_that_is_stopped_half_way_holds_up_nobody() -> None:
     waiting = asyncio.create_task(turns.turn())
     await settle()
     assert waiting.done()
+
+
+async def test_a_large_decision_needs_no_more_tasks_than_slots() -> None:
+    names = [f"p{number}" for number in range(500)]
+    api, clock = ScriptedApi(*(pod(name=name) for name in names)), ManualClock()
+    api.faults["bind"] += [failing(SERVER_ERROR)] * 3
+    async with binder(api, clock, concurrency=5) as (made, ends):
+        await settle()
+        before = len(asyncio.all_tasks())
+        most = 0
+        made.post([binding(name) for name in names])
+        while not made.idle:
+            await clock.advance(0.1)
+            most = max(most, len(asyncio.all_tasks()) - before)
+        assert sorted(ends.bound) == sorted(names)
+        assert most <= 5 + 3, "those that wait for another try beside those that hold a slot"
+
+
+async def test_pods_that_rest_after_a_failure_hold_up_nobody() -> None:
+    names = [f"p{number}" for number in range(10)]
+    api, clock = ScriptedApi(*(pod(name=name) for name in names)), ManualClock()
+    api.faults["bind"] += [failing(Forbidden(403, "Forbidden", "no"))] * 9
+    async with binder(api, clock, concurrency=2) as (made, ends):
+        made.post([binding(name) for name in names[:9]])
+        await settle(200)
+        assert len(ends.failed) == 9
+        made.post([binding(name) for name in names])
+        await settle(200)
+        assert [name for name in names if api.pods[f"default/{name}"].spec.node_name] == ["p9"]
+        await clock.advance(1)
+        assert sorted(ends.bound) == sorted(names)

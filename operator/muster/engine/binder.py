@@ -106,6 +106,7 @@ class Binder:
         self._slots = asyncio.Semaphore(concurrency)
         self._patience = patience or Patience()
         self._posted: asyncio.Queue[tuple[list[Binding], Callable[[], Awaitable[bool]] | None]] = asyncio.Queue()
+        self._waiting: asyncio.Queue[tuple[Binding, _Decision]] = asyncio.Queue()
         self._volumes = volumes or LateVolumes(client, clock)
         self._turns = turns or BackgroundTurns()
         self._open = 0
@@ -128,12 +129,13 @@ class Binder:
         """Carry out until cancelled."""
         try:
             async with asyncio.TaskGroup() as group:
+                group.create_task(self._start_in_order(group))
                 while True:
                     batch, after = await self._posted.get()
                     if after is None and not any(binding.volumes for binding in batch):
-                        self._start(group, batch)
+                        self._queue(batch)
                     else:
-                        group.create_task(self._start_after(group, batch, after))
+                        group.create_task(self._queue_after(batch, after))
         finally:
             self._end(self._open)
 
@@ -145,19 +147,26 @@ class Binder:
         self._open -= count
         self._turns.ended(count)
 
-    def _start(self, group: asyncio.TaskGroup, batch: list[Binding]) -> None:
+    def _queue(self, batch: list[Binding]) -> None:
         decision = _Decision(len(batch))
         for binding in batch:
-            group.create_task(self._carry_out(binding, decision))
+            self._waiting.put_nowait((binding, decision))
 
-    async def _start_after(
-        self, group: asyncio.TaskGroup, batch: list[Binding], after: Callable[[], Awaitable[bool]] | None
-    ) -> None:
+    async def _start_in_order(self, group: asyncio.TaskGroup) -> None:
+        """Begin what waits as slots become free: of ten thousand bindings fifty need a task at a time."""
+        while True:
+            binding, decision = await self._waiting.get()
+            rests = not binding.volumes and self._setbacks.call_for_rest(binding.task_uid)
+            if not rests:
+                await self._slots.acquire()
+            group.create_task(self._carry_out(binding, decision, has_slot=not rests))
+
+    async def _queue_after(self, batch: list[Binding], after: Callable[[], Awaitable[bool]] | None) -> None:
         complaint = await self._await(after, batch[0].job) if after is not None else ""
         if not complaint:
             complaint = await self._bind_volumes([binding for binding in batch if binding.volumes])
         if not complaint:
-            self._start(group, batch)
+            self._queue(batch)
             return
         for binding in batch:
             self._end()
@@ -192,10 +201,10 @@ class Binder:
             logger.warning("%s/%s was not bound to %s: %s", binding.namespace, binding.pod, binding.node, complaint)
         return complaint
 
-    async def _carry_out(self, binding: Binding, decision: _Decision) -> None:
-        if not binding.volumes:
+    async def _carry_out(self, binding: Binding, decision: _Decision, *, has_slot: bool) -> None:
+        if not has_slot:
             await self._setbacks.rest(binding.task_uid)
-        landing, error = await self._try_until_known(binding)
+        landing, error = await self._try_until_known(binding, has_slot=has_slot)
         self._end()
         decision.open -= 1
         if landing is Landing.BOUND:
@@ -213,21 +222,29 @@ class Binder:
         if not decision.open and decision.bound:
             self._bound(decision.bound)
 
-    async def _try_until_known(self, binding: Binding) -> tuple[Landing, ApiError | None]:
-        """Try until bound, lost, or shown unbound after the last try; the second value is what the last write met."""
+    async def _try_until_known(self, binding: Binding, *, has_slot: bool) -> tuple[Landing, ApiError | None]:
+        """Try until bound, lost, or shown unbound after the last try; the second value is what the last write met.
+
+        A slot that the caller has taken is used for the first try, and given back.
+        """
         tries = 0
         complaint: ApiError | None = None
         while True:
             tries += 1
             last = tries >= self._patience.writes
             error: ApiError | None = None
-            async with self._slots:
+            if not has_slot:
+                await self._slots.acquire()
+            has_slot = False
+            try:
                 if tries <= self._patience.writes:
                     error = await self._write(binding)
                     if error is None:
                         return Landing.BOUND, None
                     complaint = error
                 landing = await self._read(binding, error)
+            finally:
+                self._slots.release()
             if landing in (Landing.BOUND, Landing.LOST, Landing.REFUSED) or (last and landing is Landing.UNBOUND):
                 return landing, complaint
             await self._clock.sleep(self._pause(tries, error))

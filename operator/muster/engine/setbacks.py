@@ -6,6 +6,7 @@ time, so that a server that refuses is not asked a hundred times a second.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from muster.engine.backoff import Backoff
@@ -27,11 +28,15 @@ class Setbacks:
 
     async def rest(self, *keys: str) -> None:
         """Pause, if one of these failed the last time, for as long as its failures call for."""
-        if not self._counts:
-            return
-        most = max((self._counts.get(key, 0) for key in keys), default=0)
-        if most:
+        if most := self._most(keys):
             await self._clock.sleep(self._backoff.pause(most))
+
+    def call_for_rest(self, *keys: str) -> bool:
+        """Whether one of these failed the last time."""
+        return self._most(keys) > 0
+
+    def _most(self, keys: Iterable[str]) -> int:
+        return max((self._counts.get(key, 0) for key in keys), default=0) if self._counts else 0
 
     def remember(self, key: str) -> None:
         """It has failed."""
