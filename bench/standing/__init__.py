@@ -10,8 +10,10 @@ of a service account that may do everything; where it judges at admission, the A
 `start`: all nodes and pods are there, and one gang of 3, gated, waits. Then `muster run` is started, with no Lease to
 wait for. `first s` is from the start of the process to the first binding that a watch shows, `gang s` to that of the
 whole gang; `CPU s` and `peak MiB` are processor time and largest resident memory of the process until the first
-binding. The columns with a `+` are the same, and the memory that is resident then, `--after` seconds later. Runs share
-one control plane, each with a gang of its own; `--components` may be given several times, and they take turns.
+binding, and `waited s` is for how long its threads were ready till then and had no processor: with much of that the
+machine was too busy for the figures to count. The columns with a `+` are processor time and memory `--after` seconds
+later, with what is resident then. Runs share one control plane, each with a gang of its own; `--components` may be
+given several times, and they take turns.
 
 `rest`: gangs are RayClusters of a head and two workers, made while Muster runs, as leader, and bound by it; kwok plays
 the kubelets, which renew their Leases and report their nodes as usual. When all clusters are ready, and nothing but

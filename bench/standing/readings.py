@@ -10,7 +10,7 @@ import httpx
 from bench.api_client import RefusedError
 from bench.controllers.arrivals import Failed
 from bench.controllers.running_system import RunningSystem
-from bench.processes import resident, usage
+from bench.processes import resident, usage, waited
 from bench.standing.result import Used
 from muster.kube.errors import ApiError
 
@@ -22,7 +22,7 @@ def used(program: RunningSystem) -> Used:
     """What the one process of the system, and all that it has started, have used so far."""
     (session,) = program.sessions.values()
     now, so_far = resident(session), usage(session)
-    return Used(cpu=so_far.cpu, resident_mib=now, peak_mib=so_far.peak)
+    return Used(cpu=so_far.cpu, waited=waited(session), resident_mib=now, peak_mib=so_far.peak)
 
 
 def said(error: BaseException) -> str:

@@ -8,9 +8,12 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Used:
-    """Of one process since its start: seconds of processor, and MiB of memory, resident now and at most."""
+    """Of one process since its start: seconds of processor, seconds for which its threads waited for one, and MiB of
+    memory, resident now and at most.
+    """
 
     cpu: float
+    waited: float = 0.0
     resident_mib: float
     peak_mib: float
 

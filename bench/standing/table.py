@@ -12,6 +12,7 @@ _START: Mapping[str, int] = {
     "run": 3,
     "first s": 8,
     "gang s": 8,
+    "waited s": 8,
     "CPU s": 8,
     "peak MiB": 8,
     "CPU s +": 8,
@@ -32,6 +33,7 @@ def start_row(start: Start) -> str:
     _, peak, cpu = _used(start.at_first)
     resident_later, peak_later, cpu_later = _used(start.later)
     moments = [_number(start.first, 2), _number(start.gang, 2)]
+    moments.append(_number(None if start.at_first is None else start.at_first.waited, 2))
     cells = [start.components, str(start.run + 1), *moments, cpu, peak, cpu_later, peak_later, resident_later]
     return " ".join([_line(_START, cells), *_failed(start.trouble)])
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.processes import Usage, ended, how_it_ended, process_id, resident, usage
+from bench.processes import Usage, ended, how_it_ended, process_id, resident, usage, waited
 from tests.cluster.api_access import wait_until
 from tests.cluster.process import Background, start
 
@@ -69,6 +69,17 @@ def test_what_has_ended_has_its_processor_time_and_no_memory(tmp_path: Path) -> 
     os.waitpid(pid, 0)
     assert used.cpu > 0.03
     assert (now, used.peak) == (0, 0)
+
+
+def test_two_on_one_processor_wait_for_each_other(tmp_path: Path) -> None:
+    code = f"import os; os.sched_setaffinity(0, {{{min(os.sched_getaffinity(0))}}}); any(iter(int, 1))"
+    one = f'{sys.executable} -c "{code}"'
+    program = start("pair", ["sh", "-c", f"{one} & {one}"], tmp_path)
+    session = process_id(program)
+    try:
+        wait_until(lambda: waited(session) > 0.05, "they have waited", 60.0)
+    finally:
+        program.stop(signal.SIGKILL)
 
 
 def test_usage_since_then_keeps_the_peak() -> None:

@@ -5,20 +5,42 @@ from __future__ import annotations
 from bench.standing.result import Interval, Rest, Start, Used
 from bench.standing.table import rest_header, rest_row, rest_summary, start_header, start_row
 
-_USED = Used(cpu=1.25, resident_mib=90, peak_mib=100)
+_USED = Used(cpu=1.25, waited=0.5, resident_mib=90, peak_mib=100)
 _LATER = Used(cpu=2.5, resident_mib=95, peak_mib=120)
 _INTERVAL = Interval(seconds=600, end=1200, cpu_percent=0.4, used=_LATER, writes={"PUT leases": 9, "POST events": 2})
 
 
 def test_a_start_has_a_cell_for_each_column() -> None:
     start = Start(components="scheduler", run=0, first=3, gang=3.5, at_first=_USED, later=_LATER)
-    assert start_row(start).split() == ["scheduler", "1", "3.00", "3.50", "1.25", "100.0", "2.50", "120.0", "95.0"]
+    assert start_row(start).split() == [
+        "scheduler",
+        "1",
+        "3.00",
+        "3.50",
+        "0.50",
+        "1.25",
+        "100.0",
+        "2.50",
+        "120.0",
+        "95.0",
+    ]
     assert len(start_row(start)) == len(start_header())
 
 
 def test_a_failed_start_has_what_was_reached_and_what_went_wrong() -> None:
     start = Start(components="scheduler", run=1, first=3, at_first=_USED, trouble=("muster has ended", "2 pods"))
-    assert start_row(start).split(maxsplit=9)[:9] == ["scheduler", "2", "3.00", "-", "1.25", "100.0", "-", "-", "-"]
+    assert start_row(start).split(maxsplit=10)[:10] == [
+        "scheduler",
+        "2",
+        "3.00",
+        "-",
+        "0.50",
+        "1.25",
+        "100.0",
+        "-",
+        "-",
+        "-",
+    ]
     assert start_row(start).endswith(" FAILED: muster has ended; 2 pods")
 
 
