@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
+from itertools import pairwise
 from typing import Any, cast
 
 import msgspec
@@ -131,16 +132,40 @@ async def test_the_newest_account_is_what_is_put_in() -> None:
         assert (server.shown(), len(server.writes)) == ({"cpu": "3", "memory": "1Ki"}, 1)
 
 
-async def test_another_writer_is_answered_once_a_second_at_most() -> None:
+async def test_another_writer_is_answered_after_longer_and_longer_pauses_until_it_rests() -> None:
     server, clock = Server(), ManualClock()
     server.put(TWO_TEXT)
     async with writing(server, clock) as writer:
         writer.update({"q": TWO})
         await clock.advance(2)
-        for _ in range(200):
+        times: list[float] = []
+        for _ in range(4000):
             server.put({"cpu": "777", "memory": "1Ki"})
             await clock.advance(0.1)
-        assert 10 <= len(server.writes) <= 20
+            times += [clock.now()] * (len(server.writes) - len(times))
+        pauses = [later - earlier for earlier, later in pairwise(times)]
+        assert pauses[:8] == pytest.approx([2, 4, 8, 16, 32, 60, 60, 60], abs=0.3)
+        await clock.advance(60)
+        assert server.shown() == TWO_TEXT
+        await clock.advance(400)
+        before = len(server.writes)
+        server.put({"cpu": "777"})
+        await clock.advance(1)
+        assert (server.shown(), len(server.writes)) == (TWO_TEXT, before + 1)
+
+
+async def test_the_scheduler_s_own_news_does_not_wait_for_the_end_of_a_dispute() -> None:
+    server, clock = Server(), ManualClock()
+    server.put(TWO_TEXT)
+    async with writing(server, clock) as writer:
+        writer.update({"q": TWO})
+        await clock.advance(2)
+        for _ in range(50):
+            server.put({"cpu": "777"})
+            await clock.advance(1)
+        writer.update({"q": THREE})
+        await clock.advance(1)
+        assert server.shown() == {"cpu": "3", "memory": "1Ki"}
 
 
 async def test_what_the_server_makes_of_our_own_write_is_not_written_for_ever() -> None:

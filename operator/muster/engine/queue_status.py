@@ -3,8 +3,8 @@
 The latter is the condition `Broken` (Volcano's Queue has no conditions; where its CRD is installed the API server drops
 them, and the Warning event remains). It is written only where something is or was wrong.
 
-An account that somebody else has changed is put right. Nothing is decided for that, and whoever goes on changing it is
-answered as often as changes are gathered.
+An account that somebody else has changed is put right. Nothing is decided for that, and whoever goes on changing it (as
+another scheduler would, that keeps an account of its own) is answered after longer and longer pauses.
 """
 
 from __future__ import annotations
@@ -32,6 +32,10 @@ BROKEN: Final = "Broken"
 """The condition of a queue that can't be used."""
 GATHERING: Final = 1.0
 """Seconds for which changes of one queue are gathered into one write."""
+_LONGEST_PAUSE: Final = 60.0
+"""Seconds after which an account is put right that others change again and again."""
+_PEACE: Final = 300.0
+"""Seconds without such a change after which the next one is put right at once."""
 
 
 class QueueWriter:
@@ -46,6 +50,8 @@ class QueueWriter:
         self._wanted: dict[str, QueueStatus] = {}
         self._altered: dict[str, Quantities | None] = {}
         """Where the server stores another account than it is given: which."""
+        self._disputes: dict[str, tuple[int, float]] = {}
+        """How often in a row somebody else has changed an account, and when last."""
         self._closed = False
         give_way = (turns or BackgroundTurns()).turn
         self.queue = WriteQueue(self._write, clock, name="Queue status", concurrency=4, give_way=give_way)
@@ -69,7 +75,15 @@ class QueueWriter:
         if change.new is None:
             self._forget(name)
         elif not self._closed and name in self._wanted and self._is_wrong(change.new, self._wanted[name]):
-            self.queue.put_later(name, GATHERING)
+            self._put_right(name)
+
+    def _put_right(self, name: str) -> None:
+        if self.queue.is_open(name) and not self.queue.is_writing(name):
+            return  # what is to be written is to be written all the same
+        count, last = self._disputes.get(name, (-1, 0.0))
+        count = 0 if self._clock.now() - last > _PEACE else count + 1
+        self._disputes[name] = (count, self._clock.now())
+        self.queue.put_later(name, min(GATHERING * 2.0 ** min(count, 16), _LONGEST_PAUSE))
 
     def _is_wrong(self, shown: Queue, wanted: QueueStatus) -> bool:
         """Whether the account is neither the scheduler's nor what the server makes of that."""
@@ -80,6 +94,7 @@ class QueueWriter:
     def _forget(self, name: str) -> None:
         self._wanted.pop(name, None)
         self._altered.pop(name, None)
+        self._disputes.pop(name, None)
 
     async def _write(self, name: str) -> None:
         shown, wanted = self._queues.get(None, name), self._wanted.get(name)
