@@ -22,7 +22,8 @@ from bench.measuring import Patience, measure
 from bench.results import Result, summary
 from bench.scenarios import SCENARIOS, Mode, Scenario, scenario
 from bench.systems import SYSTEMS, System, parse
-from tests.cluster.control_plane import ControlPlane, build
+from bench.unlimited_plane import unlimited_plane
+from tests.cluster.control_plane import build
 from tests.cluster.control_plane_commands import Options
 from tests.cluster.prerequisites import PrerequisiteError
 from tests.cluster.process import CommandFailedError
@@ -31,9 +32,6 @@ from tests.cluster.termination import end_as_if_interrupted, remember_interrupts
 
 T = TypeVar("T")
 Number = TypeVar("Number", int, float)
-
-_IN_FLIGHT = 4000
-_UNRATIONED = ("--enable-priority-and-fairness=false",)
 
 _EXAMPLES = """
 A system of your own is described by words, quoted as in a shell; {kubeconfig} and {folder} (for files) are filled in:
@@ -108,11 +106,7 @@ def _turns(systems: Sequence[System], runs: int) -> Iterator[tuple[int, System]]
 
 def _run(scenario: Scenario, mode: Mode, system: System, options: argparse.Namespace) -> Result:
     try:
-        with ControlPlane.start(
-            max_requests_inflight=_IN_FLIGHT,
-            max_mutating_requests_inflight=_IN_FLIGHT,
-            api_server_flags=_UNRATIONED,
-        ) as plane:
+        with unlimited_plane() as plane:
             patience = Patience(start=options.start, stall=options.stall)
             return asyncio.run(measure(plane, scenario, mode, system, pace=options.pace, patience=patience))
     except Exception as error:  # whatever it is, the others are measured

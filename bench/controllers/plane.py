@@ -1,4 +1,4 @@
-"""The control plane of one run: fresh, with fake nodes, tuned so that no limit of the API server's own is met."""
+"""The control plane of one run: fresh, with fake nodes."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from bench.controllers.systems import System
+from bench.unlimited_plane import unlimited_plane
 from tests.cluster import kuberay
 from tests.cluster.control_plane import ControlPlane, crd_documents
 from tests.cluster.process import Background
@@ -15,8 +16,6 @@ from tests.cluster.process import Background
 POD_RANGE = "127.128.0.0/9"
 """The half of the loopback addresses from which kwok takes those of pods: a process here can answer at each."""
 
-_FLAGS = ("--enable-priority-and-fairness=false",)
-_INFLIGHT = 4000
 _PROGRAMS = ("kube-apiserver", "etcd", "kwok")
 
 
@@ -30,14 +29,7 @@ class Crds(StrEnum):
 @contextmanager
 def fresh_plane(system: System, crds: Crds, nodes: int) -> Iterator[ControlPlane]:
     """A control plane with so many nodes of 32 CPUs and 128 GiB, and the definitions that the system works with."""
-    with ControlPlane.start(
-        kwok=True,
-        crds=False,
-        max_requests_inflight=_INFLIGHT,
-        max_mutating_requests_inflight=_INFLIGHT,
-        api_server_flags=_FLAGS,
-        pod_range=POD_RANGE,
-    ) as plane:
+    with unlimited_plane(kwok=True, crds=False, pod_range=POD_RANGE) as plane:
         plane.api.install_crds(_definitions(system, crds), deadline_seconds=120.0)
         for index in range(nodes):
             plane.add_node(node_name(index), cpu="32", memory="128Gi")

@@ -15,13 +15,10 @@ from bench.controllers.arrivals import Failed
 from bench.controllers.at_once import for_each
 from bench.controllers.plane import POD_RANGE
 from bench.standing import manifests
+from bench.unlimited_plane import unlimited_plane
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.process import background_programs
 
-_IN_FLIGHT = 4000
-_FLAGS = ("--enable-priority-and-fairness=false",)
-_MEMORY = "8GiB"
-"""Of each program: with 50,000 pods, and what it remembers of their last changes, the API server needs some 2 GiB."""
 _LOOK_SECONDS = 0.5
 _UNBOUND = {"fieldSelector": "spec.nodeName="}
 _NOT_RUNNING = {"fieldSelector": "status.phase!=Running"}
@@ -41,15 +38,8 @@ _decode_page = msgspec.json.Decoder(_Page).decode
 
 @contextmanager
 def control_plane(*, kwok: bool, flags: Sequence[str] = ()) -> Iterator[ControlPlane]:
-    """A control plane with Muster's definitions, tuned so that no limit of the API server's own is met."""
-    with ControlPlane.start(
-        kwok=kwok,
-        max_requests_inflight=_IN_FLIGHT,
-        max_mutating_requests_inflight=_IN_FLIGHT,
-        api_server_flags=(*_FLAGS, *flags),
-        pod_range=POD_RANGE,
-        memory_limit=_MEMORY,
-    ) as plane:
+    """A control plane with Muster's definitions."""
+    with unlimited_plane(kwok=kwok, flags=flags, pod_range=POD_RANGE) as plane:
         yield plane
 
 
