@@ -31,6 +31,7 @@ from muster.engine.clock import SystemClock
 from muster.engine.configuration_source import ConfigurationSource, FileConfiguration, FixedConfiguration
 from muster.engine.device_mirror import DeviceInformers
 from muster.engine.engine import Engine, EngineInformers
+from muster.engine.kept_pods import KeptPods
 from muster.engine.storage_mirror import StorageInformers
 from muster.engine.timeouts import WithTimeouts
 from muster.health import serve_health
@@ -245,7 +246,8 @@ class Operator:
 
     def _parts(self, own_pod: OwnPod | None) -> list[Callable[[], Coroutine[Any, Any, None]]]:
         """Build what was asked for; each part comes back as the function that runs it."""
-        pods = self._informer(PODS, Pod)
+        pods = Informer(self._client, PODS, Pod, compact=KeptPods(self._options.scheduler_names))
+        self._informers.append(pods)
         pod_groups, queues = self._gang_informers()
         nodes = self._informer(NODES, Node)
         parts: list[Callable[[], Coroutine[Any, Any, None]]] = []

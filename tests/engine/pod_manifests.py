@@ -26,6 +26,7 @@ def pod(
     deleted: bool = False,
     status: dict[str, Any] | None = None,
     version: int = 1,
+    owner: dict[str, Any] | None = None,
     **spec: Any,
 ) -> Pod:
     notes = dict(annotations or {})
@@ -42,6 +43,7 @@ def pod(
             "creationTimestamp": "2026-01-01T00:00:00Z",
             "annotations": notes,
             "labels": labels or {},
+            "ownerReferences": [owner] if owner else [],
             **({"deletionTimestamp": "2026-01-01T00:01:00Z"} if deleted else {}),
         },
         "spec": {

@@ -125,6 +125,32 @@ def test_the_model_hears_of_a_pod_what_matters(before: Pod, after: Pod, calls: l
     assert (cluster.model.calls(), cluster.woken()) == (calls, wakes)
 
 
+REPLICA_SET = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "app", "uid": "rs", "controller": True}
+
+
+def test_what_pods_of_one_controller_ask_for_is_held_once_whoever_of_them_goes() -> None:
+    cluster = Cluster()
+    for name in "abc":
+        cluster.pods.put(pod(name, owner=REPLICA_SET, node="n"))
+        if name == "b":
+            cluster.pods.put(pod("a", owner=REPLICA_SET, node="n", phase="Running", version=2))
+            cluster.pods.remove("default/a")
+    cluster.pods.put(pod("d", owner=REPLICA_SET, node="n"))
+    told = {spec.name: spec for call, spec in cluster.model.told if call == "set_task"}
+    assert told["b"].request is told["a"].request
+    assert told["b"].scheduling is told["a"].scheduling
+    assert told["d"].request is told["c"].request
+
+
+def test_pods_of_a_controller_that_let_go_of_one_are_read_right() -> None:
+    cluster = Cluster()
+    cluster.pods.put(pod("a", owner=REPLICA_SET, node="n"))
+    cluster.pods.put(pod("a", node="n", version=2))
+    cluster.pods.remove("default/a")
+    cluster.pods.put(pod("b", owner=REPLICA_SET, node="n", requests={"cpu": "2"}))
+    assert cluster.model.told[-1][1].request.milli_cpu == 2000
+
+
 def test_a_deleted_pod_leaves_the_model() -> None:
     cluster = Cluster()
     cluster.pods.put(pod())

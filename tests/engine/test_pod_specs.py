@@ -250,7 +250,7 @@ VERSIONS: dict[str, tuple[dict[str, Any], dict[str, Any], bool]] = {
     "tolerates more": ({}, {"tolerations": [{"operator": "Exists"}]}, False),
     "another label, which terms may copy": ({}, {"labels": {"app": "y"}}, False),
     "bears revocable nodes now": ({}, {"annotations": {"volcano.sh/revocable-zone": "*"}}, False),
-    "made anew": ({}, {"uid": "another"}, False),
+    "made anew": ({}, {"uid": "another"}, True),
     "pinned to a node": (
         {"scheduler": "default-scheduler", "gates": (GATE,)},
         {
@@ -289,6 +289,32 @@ def test_a_pod_seen_again_is_translated_as_if_it_were_new_and_what_it_asks_for_o
     assert again == spec_of(new)
     assert again is not None
     assert (again.request is known.request and again.scheduling is known.scheduling) is same
+
+
+CLAIM = {"volumes": [{"persistentVolumeClaim": {"claimName": "data"}}]}
+OWN_CLAIM = {"volumes": [{"name": "scratch", "ephemeral": {}}]}
+SIBLINGS: dict[str, tuple[dict[str, Any], dict[str, Any], bool]] = {
+    "on another node": ({"node": "n1"}, {"node": "n2"}, True),
+    "one waits at its gate": ({"node": "n1"}, {"gates": (GATE,)}, True),
+    "of another role": ({}, {"role": "head"}, False),
+    "with another label": ({}, {"labels": {"app": "y"}}, False),
+    "with the same claim": (CLAIM, CLAIM, True),
+    "with a claim of that name in another namespace": (CLAIM, {**CLAIM, "namespace": "other"}, False),
+    "each with a claim of its own": (OWN_CLAIM, OWN_CLAIM, False),
+    "asking for more": ({}, {"requests": {"cpu": "2"}}, False),
+}
+
+
+@pytest.mark.parametrize(("before", "other", "same"), SIBLINGS.values(), ids=SIBLINGS.keys())
+def test_a_pod_is_translated_after_another_one_as_if_it_were_alone_and_shares_what_both_ask_for(
+    before: dict[str, Any], other: dict[str, Any], same: bool
+) -> None:
+    old, new = pod("one", **{**ASKS, **before}), pod("two", **{**ASKS, **other})
+    known = spec_of(old)
+    found = task_spec_again(new, old, known, scheduler_names=("muster", "volcano"), gate=GATE)
+    assert found == spec_of(new)
+    assert found is not None
+    assert (found.request is known.request and found.scheduling is known.scheduling) is same
 
 
 def test_a_pod_whose_requests_can_t_be_read_any_more_is_refused_also_when_it_is_seen_again() -> None:

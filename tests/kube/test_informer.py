@@ -350,3 +350,27 @@ async def test_a_restored_older_database_is_believed_after_a_while() -> None:
         assert versions(informer.list()) == {"c": restored.metadata.resource_version}
         assert server.lists == 6
         assert set(follower.copy) == {"ns/c"}
+
+
+async def test_of_what_is_listed_watched_and_recorded_that_is_kept_which_the_informer_is_told_to_keep() -> None:
+    known: list[str] = []
+
+    def compact(found: PartialObject, before: PartialObject | None) -> PartialObject:
+        known.append(before.metadata.resource_version if before else "")
+        return PartialObject(metadata=msgspec.structs.replace(found.metadata, annotations={"kept": "so"}))
+
+    server = ScriptedServer()
+    listed = server.put("a")
+    informer = server.informer(sleep=at_once, compact=compact)
+    async with running(informer):
+        watched = server.put("a")
+        server.tell()
+        await settle()
+        recorded = server.put("b")
+        informer.record(recorded)
+        assert known == ["", listed.metadata.resource_version, ""]
+        assert versions(informer.list()) == {
+            "a": watched.metadata.resource_version,
+            "b": recorded.metadata.resource_version,
+        }
+        assert {obj.metadata.annotations["kept"] for obj in informer.list()} == {"so"}

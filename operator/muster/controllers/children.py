@@ -27,7 +27,7 @@ from muster.kube.client import ApiClient, PatchKind
 from muster.kube.errors import AlreadyExists, Conflict, NotFound
 from muster.kube.informer import Change, Informer
 from muster.kube.malformed import MalformedObject, UnreadableObject
-from muster.kube.objects import ApiObject, ObjectMeta, OwnerReference
+from muster.kube.objects import ApiObject, ObjectMeta, controller_of
 from muster.kube.resource import Resource
 
 CONTROLLER_INDEX = "controller"
@@ -52,11 +52,6 @@ class NotOurs(Exception):  # noqa: N818 - a state of affairs
     def advise(self, advice: str) -> None:
         """Say what else can be done about it, as the rest of the sentence."""
         self.args = (f"{self}, or {advice}",)
-
-
-def controller_of(metadata: ObjectMeta) -> OwnerReference | None:
-    """The owner that manages the object."""
-    return next((owner for owner in metadata.owner_references if owner.controller), None)
 
 
 def controlled_by(metadata: ObjectMeta, uid: str) -> bool:

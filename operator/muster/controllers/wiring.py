@@ -13,7 +13,6 @@ from collections.abc import Callable, Collection
 from functools import partial
 from typing import Any, TypeVar
 
-from muster.controllers.children import controller_of
 from muster.controllers.context import Context, ObservedRayCluster, ray_cluster_of
 from muster.controllers.dead_nodes import NODE_INDEX, silence_changed
 from muster.controllers.pod_trouble import mark
@@ -23,7 +22,7 @@ from muster.controllers.runner import LOOKING_AT
 from muster.controllers.workqueue import WorkQueue
 from muster.kube.informer import Change
 from muster.kube.malformed import MalformedObject
-from muster.kube.objects import ApiObject, Node, OwnerReference, PartialObject, Pod, PodGroup, Queue
+from muster.kube.objects import ApiObject, Node, OwnerReference, PartialObject, Pod, PodGroup, Queue, controller_of
 from muster.kube.resource import PODS, QUEUES, RAYCLUSTERS, RAYJOBS, Resource
 from muster.ray import labels
 

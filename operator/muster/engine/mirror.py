@@ -25,7 +25,7 @@ from muster.engine.reflection import Listener, Reflection
 from muster.engine.storage_mirror import StorageInformers, StorageMirror
 from muster.kube.events import EventRecorder, ObjectReference
 from muster.kube.informer import Informer, MalformedObject
-from muster.kube.objects import ApiObject, Node, Pod, PodGroup, PriorityClass, Queue
+from muster.kube.objects import ApiObject, Node, Pod, PodGroup, PriorityClass, Queue, controller_of
 from muster.kube.policy_objects import PodDisruptionBudget, ResourceQuota
 from muster.kube.resource import (
     NODES,
@@ -105,6 +105,7 @@ class Mirror:
             cache.remove_task,
             identify=lambda pod: pod.metadata.uid,
             again=self._translate_pod_again,
+            kin=_controller,
         )
         self._nodes: Reflection[Node, NodeSpec] = Reflection(
             NODES, listener, self._translate_node, cache.set_node, cache.remove_node
@@ -224,6 +225,12 @@ class Mirror:
 
     def _warn(self, about: ObjectReference, problem: str) -> None:
         self._recorder.event(about, "Warning", f"Invalid{about.kind}", problem, "Scheduling")
+
+
+def _controller(pod: Pod) -> str:
+    """The UID of the pod's controller."""
+    owner = controller_of(pod.metadata)
+    return owner.uid if owner is not None else ""
 
 
 _OURS: Final = frozenset(

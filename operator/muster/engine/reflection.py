@@ -23,6 +23,11 @@ def key_of(found: ApiObject) -> str:
     return found.key
 
 
+def nobody(_found: object) -> str:
+    """No kin."""
+    return ""
+
+
 def always(_old: object, _new: object) -> bool:
     """Every difference matters."""
     return True
@@ -47,8 +52,9 @@ class Reflection(Generic[T, S]):
 
     `translate` returns None for an object that the model has no need of, and may raise TranslationError. `identify`
     gives the key by which `remove` knows the object. `matters(old, new)` tells whether the difference could alter a
-    decision. `again(new, old, known)`, where given, translates an object of which `known` is what came of it before:
-    the same, in less time. Once `closed`, changes are passed over.
+    decision. `again(new, old, known)`, where given, translates an object where `known` is what came of `old`, the same
+    object before, or else one of its `kin`, which is a name for those that are most likely alike: the same as
+    `translate`, in less time and with equal parts in common. Once `closed`, changes are passed over.
     """
 
     resource: Resource
@@ -59,10 +65,13 @@ class Reflection(Generic[T, S]):
     identify: Callable[[T], str] = key_of
     matters: Callable[[S, S], bool] = always
     again: Callable[[T, T, S], S | None] | None = None
+    kin: Callable[[T], str] = nobody
     closed: bool = False
     _told: dict[str, S] = field(default_factory=dict)
     _seen: dict[str, T] = field(default_factory=dict)
     """What `_told` came of, where objects are translated again."""
+    _of_kin: dict[str, str] = field(default_factory=dict)
+    """One key of each kin in `_seen`."""
 
     def on_change(self, change: Change[T]) -> None:
         """Take a change that the informer saw."""
@@ -75,7 +84,10 @@ class Reflection(Generic[T, S]):
             return
         self.tell(key, spec)
         if self.again is not None:
+            self._forget_seen(key)
             self._seen[key] = change.new
+            if kin := self.kin(change.new):
+                self._of_kin.setdefault(kin, key)
 
     def tell(self, key: str, spec: S) -> None:
         """Tell the model of an object, unless it knows."""
@@ -91,10 +103,11 @@ class Reflection(Generic[T, S]):
             self.listener.wake()
 
     def _translated(self, key: str, found: T) -> S | None:
-        seen = self._seen.get(key)
+        alike = key if key in self._seen else self._of_kin.get(self.kin(found), "")
+        seen = self._seen.get(alike)
         try:
             if seen is not None and self.again is not None:
-                return self.again(found, seen, self._told[key])
+                return self.again(found, seen, self._told[alike])
             return self.translate(found)
         except TranslationError as error:
             self.listener.complain(self.resource, found, error)
@@ -105,7 +118,7 @@ class Reflection(Generic[T, S]):
 
     def forget(self, key: str) -> None:
         """Have the model forget an object, if it knows it."""
-        self._seen.pop(key, None)
+        self._forget_seen(key)
         if self._told.pop(key, None) is None:
             return
         try:
@@ -113,3 +126,8 @@ class Reflection(Generic[T, S]):
         except Exception as error:
             self.listener.doubt(error)
         self.listener.wake()
+
+    def _forget_seen(self, key: str) -> None:
+        seen = self._seen.pop(key, None)
+        if seen is not None and self._of_kin.get(kin := self.kin(seen)) == key:
+            del self._of_kin[kin]

@@ -52,3 +52,19 @@ RAY: Final = "ray.io/"
 """How the API version of a RayCluster or RayJob begins, in an owner reference."""
 REASON: Final = "muster.dev/reason"
 """On a PodGroup, written here: why it waits, as JSON."""
+
+NOTES_ON_PODS: Final = frozenset(
+    {
+        GROUP_NAME,
+        QUEUE_NAME,
+        TASK_SPEC,
+        TASK_PRIORITY,
+        PREEMPTABLE,
+        COOLDOWN_TIME,
+        REVOCABLE_ZONE,
+        QUEUE_ALLOCATION_GATE,
+        EXPECTED_RUNTIME,
+        DELEGATED_AT,
+    }
+)
+"""All annotations of pods that are read."""

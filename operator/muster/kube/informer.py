@@ -45,11 +45,17 @@ _LONGEST_DELAY: Final = 10.0
 _OLD_LISTS_BELIEVED_AFTER: Final = 5
 
 
+def as_it_is(obj: T, _known: T | None) -> T:
+    """Keep an object whole."""
+    return obj
+
+
 class Informer(Generic[T]):
     """Keeps all objects of `resource` (in one namespace, or matching selectors, if given) as `decode` structs.
 
     A label selector names labels and their values (`key=value`, with commas). `chunk` is the page size of lists,
-    `read_timeout` in seconds. `clock` (monotonic seconds), `sleep` and `jitter` (a number in [0, 1)) are injected.
+    `read_timeout` in seconds. `compact` is given each object, and what is known under its key, and returns what to keep
+    of it. `clock` (monotonic seconds), `sleep` and `jitter` (a number in [0, 1)) are injected.
     """
 
     def __init__(
@@ -61,6 +67,7 @@ class Informer(Generic[T]):
         namespace: str | None = None,
         label_selector: str | None = None,
         field_selector: str | None = None,
+        compact: Callable[[T, T | None], T] = as_it_is,
         chunk: int = LIST_CHUNK,
         read_timeout: float = READ_TIMEOUT,
         clock: Callable[[], float] = time.monotonic,
@@ -74,6 +81,7 @@ class Informer(Generic[T]):
         self._label_selector = label_selector
         self._labels = _labels(label_selector)
         self._field_selector = field_selector
+        self._compact = compact
         self._chunk = chunk
         self._read_timeout = read_timeout
         self._clock = clock
@@ -155,7 +163,7 @@ class Informer(Generic[T]):
         watch would never tell what becomes of it. `obj` must be one that the field selector matches.
         """
         if version_of(obj) > self._passed and self._is_watched(obj):
-            self._store.put(obj)
+            self._put(obj.key, obj)
 
     def _is_watched(self, obj: T) -> bool:
         meta = obj.metadata
@@ -283,9 +291,13 @@ class Informer(Generic[T]):
         found = decode_object(raw, self._decoder, self.resource)
         if isinstance(found, MalformedObject):
             return self._set_apart(found)
-        self._malformed.pop(found.key, None)
-        self._store.put(found)
-        return found.key, version_of(found)
+        key = found.key
+        self._malformed.pop(key, None)
+        self._put(key, found)
+        return key, version_of(found)
+
+    def _put(self, key: str, obj: T) -> None:
+        self._store.put(self._compact(obj, self._store.get(key)))
 
     def _set_apart(self, malformed: MalformedObject) -> tuple[str, int]:
         key, version = key_of(malformed.namespace, malformed.name), number(malformed.resource_version)

@@ -45,6 +45,14 @@ class ObjectMeta(Part, frozen=True):
     finalizers: list[str] = []
 
 
+def controller_of(metadata: ObjectMeta) -> OwnerReference | None:
+    """The owner that manages the object."""
+    for owner in metadata.owner_references:
+        if owner.controller:
+            return owner
+    return None
+
+
 class ApiObject(Part, frozen=True):
     """A whole object: what all kinds have in common. Every decoded type derives from it."""
 

@@ -20,6 +20,7 @@ from muster.kube.object_base import (
     Part,
     PartialObject,
     Quantities,
+    controller_of,
 )
 from muster.kube.pod_objects import (
     Affinity,
@@ -109,6 +110,7 @@ __all__ = [
     "Toleration",
     "TopologySpreadConstraint",
     "WeightedPodAffinityTerm",
+    "controller_of",
 ]
 
 # --- nodes ----------------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ import logging
 
 from muster.api.errors import MalformedResource
 from muster.api.raycluster import RayCluster
-from muster.controllers.children import NotOurs, controller_of
+from muster.controllers.children import NotOurs
 from muster.controllers.clock import seconds_of
 from muster.controllers.context import Context
 from muster.controllers.primaries import Raw
@@ -25,7 +25,7 @@ from muster.controllers.raycluster.suspend import give_everything_back
 from muster.controllers.runner import Requeue
 from muster.kube.errors import AlreadyExists, ApiError, Forbidden, Invalid, NotFound
 from muster.kube.events import EventType
-from muster.kube.objects import Job
+from muster.kube.objects import Job, controller_of
 from muster.kube.resource import JOBS, RAYCLUSTERS
 from muster.quantities import QuantityError
 from muster.ray import names

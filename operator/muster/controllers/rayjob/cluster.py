@@ -11,13 +11,13 @@ from typing import Any, Final, TypeVar
 from muster.api.errors import MalformedResource
 from muster.api.raycluster import RayCluster, RayClusterStatus
 from muster.api.rayjob import SubmissionMode
-from muster.controllers.children import controlled_by, controller_of
+from muster.controllers.children import controlled_by
 from muster.controllers.context import ObservedRayCluster
 from muster.controllers.dashboard import Dashboard
 from muster.controllers.dashboard_questions import Question
 from muster.controllers.per_version import written_version
 from muster.controllers.rayjob.look import Look
-from muster.kube.objects import Pod
+from muster.kube.objects import Pod, controller_of
 from muster.kube.resource import RAYCLUSTERS
 from muster.ray import labels, names
 from muster.ray.authentication import token_env

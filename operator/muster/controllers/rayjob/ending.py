@@ -6,9 +6,9 @@ from typing import Any
 
 from muster.api.fieldtypes import INT32_MAX
 from muster.api.rayjob import JobDeploymentStatus, JobFailedReason, JobStatus
-from muster.controllers.children import controller_of
 from muster.controllers.context import ObservedRayCluster
 from muster.controllers.rayjob.look import Look
+from muster.kube.objects import controller_of
 
 RAY_CLUSTER_LOST = "RayClusterLost"
 """`status.reason` of a job whose cluster went away under it."""

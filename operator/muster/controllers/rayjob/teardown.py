@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass
 
 from muster.api.rayjob import JobStatus
-from muster.controllers.children import controller_of
 from muster.controllers.clock import seconds_of, timestamp
 from muster.controllers.gang import release_pod_group
 from muster.controllers.raycluster.place import keeps_place_until
@@ -17,7 +16,7 @@ from muster.controllers.rayjob.stopping import Stop, say_not_stopped, stop_ray_j
 from muster.controllers.rayjob.strays import name_stray
 from muster.controllers.rayjob.submitter import delete_submitter
 from muster.controllers.runner import Requeue
-from muster.kube.objects import Pod
+from muster.kube.objects import Pod, controller_of
 from muster.kube.resource import PODS, RAYCLUSTERS
 from muster.ray.selection import runs_elsewhere
 
