@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 
 from muster.kube.client import ApiClient
 from muster.kube.errors import Invalid
@@ -95,14 +95,18 @@ class Side:
                 return f"RayJob {_key(job)} {state}"
         return None
 
-    def versions(self) -> Mapping[str, str]:
-        """The version of every object but events, by UID: the same as long as nobody writes."""
-        return {
+    def versions(self) -> tuple[Mapping[str, str], Set[tuple[str, str, str]]]:
+        """The version of every object but events, by UID, and what events tell of: the same as long as all is quiet.
+
+        An event may be written long after what it tells of, where the machine is busy, and some are told over and over.
+        """
+        versions = {
             uid: one["metadata"]["resourceVersion"]
             for resource in MADE
             if resource is not EVENTS
             for uid, one in self.there.objects[resource].items()
         }
+        return versions, {_told(event) for event in self.there.all(EVENTS)}
 
     def look(self, case: str) -> NormalForm:
         """What there is in the case's namespace, without what the case itself brought (but for its Ray objects)."""
@@ -141,6 +145,11 @@ async def _quiet(sides: Mapping[Side, Heads], behind: dict[str, str | None], sec
 
 def _key(one: Object) -> str:
     return f"{one['metadata']['namespace']}/{one['metadata']['name']}"
+
+
+def _told(event: Object) -> tuple[str, str, str]:
+    about = event.get("regarding") or {}
+    return about.get("namespace") or "", about.get("kind") or "", event.get("reason") or ""
 
 
 def _cluster_of(pod: Object) -> str:
